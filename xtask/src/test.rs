@@ -1,0 +1,287 @@
+//! `cargo xtask test`: every check there is, in one command.
+//!
+//! [`Step`] is the list, in the order of running. A failed step does not keep the later ones
+//! from running, because each says something of its own, unless nothing after it can work.
+//! No step writes to the source tree; whatever they build goes to the target folder.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::child::{self, Ended, cargo, workspace_root};
+use crate::report::{Report, Verdict};
+use crate::tally::Tally;
+use crate::{packages, purity};
+
+/// Check everything: format, lints, purity, tests, docs, examples, demo
+///
+/// Never writes to the source tree. Ends with a table of the steps and, as its last line,
+/// `N passed, M failed, K skipped`; the exit code is 1 if anything failed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask test                       everything; what a change must pass
+  cargo xtask test --only fmt,clippy     quick, before a commit
+  cargo xtask test --list                the steps and what each checks")]
+pub(crate) struct Test {
+    /// Run only these steps, separated by commas
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    only: Vec<Step>,
+    /// Show the steps in the order they run, and run none
+    #[arg(long, conflicts_with = "only")]
+    list: bool,
+}
+
+/// One step, explained as `--list` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Debian packages the tests need are there, or get installed
+    Packages,
+    /// rustfmt and clippy are installed
+    Toolchain,
+    /// The code is formatted
+    Fmt,
+    /// Neither the compiler nor clippy warns
+    Clippy,
+    /// The core has no impure dependency, and crates depend on each other the right way
+    Purity,
+    /// Unit and integration tests
+    Test,
+    /// Examples in the documentation compile and run
+    Doctest,
+    /// The documentation builds without a warning
+    Doc,
+    /// Every package in examples/ runs to its end
+    Examples,
+    /// `ostrakon demo` runs to its end and reports in JSON
+    Demo,
+}
+
+impl Test {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let mut steps = self.chosen();
+        if self.list {
+            steps.for_each(|step| println!("{:10} {}", step.name(), step.purpose()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut report = Report::default();
+        for step in steps.by_ref() {
+            let verdict = report.step(&step.name(), || step.check());
+            if verdict == Verdict::Failed && step.blocks_the_rest() {
+                break;
+            }
+        }
+        steps.for_each(|step| report.not_run(&step.name()));
+        println!("\n{report}");
+        Ok(match report.total().failed {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
+    }
+
+    /// In the order of running, whatever the order of asking.
+    fn chosen(&self) -> impl Iterator<Item = Step> {
+        let all = Step::value_variants().iter().copied();
+        all.filter(|step| self.only.is_empty() || self.only.contains(step))
+    }
+}
+
+impl Step {
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("no step is hidden");
+        value.get_name().to_owned()
+    }
+
+    fn purpose(self) -> String {
+        let value = self.to_possible_value().expect("no step is hidden");
+        value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+    }
+
+    fn check(self) -> anyhow::Result<Tally> {
+        match self {
+            Self::Packages => packages::provide().map(|()| Tally::NOTHING),
+            Self::Toolchain => toolchain(),
+            Self::Fmt => one("fmt --all --check").context("`cargo xtask fix` formats the code"),
+            Self::Clippy => one("clippy --workspace --all-targets -- -D warnings"),
+            Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
+            Self::Test => counted("test --workspace --lib --bins --tests --no-fail-fast"),
+            Self::Doctest => counted("test --workspace --doc --no-fail-fast"),
+            Self::Doc => doc(),
+            Self::Examples => examples(),
+            Self::Demo => demo(),
+        }
+    }
+
+    /// Asked after a failure: is there any use in going on?
+    fn blocks_the_rest(self) -> bool {
+        match self {
+            Self::Packages | Self::Toolchain => true,
+            Self::Clippy => !compiles(),
+            Self::Fmt
+            | Self::Purity
+            | Self::Test
+            | Self::Doctest
+            | Self::Doc
+            | Self::Examples
+            | Self::Demo => false,
+        }
+    }
+}
+
+/// A cargo command that is one check.
+fn one(arguments: &str) -> anyhow::Result<Tally> {
+    child::run(cargo(arguments.split(' ')), None)?.require_success()?;
+    Ok(Tally::ONE_PASSED)
+}
+
+/// A cargo command that prints the counts of the tests it ran.
+fn counted(arguments: &str) -> anyhow::Result<Tally> {
+    let ended = child::run(cargo(arguments.split(' ')), None)?;
+    if ended.tally.failed == 0 {
+        // Without a failed test, a failure means that some test did not build or crashed.
+        return Ok(Tally {
+            failed: u64::from(!ended.status.success()),
+            ..ended.tally
+        });
+    }
+    Ok(ended.tally)
+}
+
+fn toolchain() -> anyhow::Result<Tally> {
+    for tool in ["fmt", "clippy"] {
+        let answer = cargo([tool, "--version"]).output();
+        let answer = answer.context("cannot start cargo")?;
+        ensure!(
+            answer.status.success(),
+            "`cargo {tool}` does not work; install it with `rustup component add rustfmt clippy`"
+        );
+        print!("{}", String::from_utf8_lossy(&answer.stdout));
+    }
+    Ok(Tally::NOTHING)
+}
+
+/// Tells code that clippy dislikes from code that nothing can be run of.
+fn compiles() -> bool {
+    let check = cargo("check --workspace --all-targets".split(' ')).output();
+    check.is_ok_and(|check| check.status.success())
+}
+
+fn doc() -> anyhow::Result<Tally> {
+    let mut command = cargo("doc --workspace --no-deps".split(' '));
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    child::run(command, None)?.require_success()?;
+    Ok(Tally::ONE_PASSED)
+}
+
+fn examples() -> anyhow::Result<Tally> {
+    let mut tally = Tally::NOTHING;
+    for name in packages_in(&workspace_root().join("examples"))? {
+        println!("--- example {name}");
+        tally += match run_release(&name, &[]) {
+            Ok(_) => Tally::ONE_PASSED,
+            Err(error) => {
+                println!("error: example {name}: {error:#}");
+                Tally::ONE_FAILED
+            }
+        };
+    }
+    Ok(tally)
+}
+
+fn demo() -> anyhow::Result<Tally> {
+    let ended = run_release("ostrakon-cli", &["--", "demo", "--for", "3s", "--json"])?;
+    ensure!(
+        is_json_object(&ended.last_line),
+        "the last line must be a JSON object, not: {}",
+        ended.last_line
+    );
+    Ok(Tally::ONE_PASSED)
+}
+
+/// Builds first, so that the limit is on running alone.
+fn run_release(package: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
+    let build = cargo(["build", "--release", "-p", package]);
+    child::run(build, None)?.require_success()?;
+    let mut run = cargo(["run", "--release", "-p", package]);
+    run.args(arguments);
+    child::run(run, Some(RUN_LIMIT))?.require_success()
+}
+
+/// The folders that are packages, in the order of the alphabet; a package is named as its folder.
+fn packages_in(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.path().join("Cargo.toml").is_file() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn is_json_object(line: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object())
+}
+
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_object_is_told_from_other_lines() {
+        assert!(is_json_object(r#"{"asked": 1000, "lost": 0}"#));
+        for line in ["", "[]", "3", "null", "done", r#"{"asked": "#, "{} {}"] {
+            assert!(!is_json_object(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn steps_run_in_their_own_order() {
+        let test = Test {
+            only: vec![Step::Doc, Step::Fmt],
+            list: false,
+        };
+        assert_eq!(test.chosen().collect::<Vec<_>>(), [Step::Fmt, Step::Doc]);
+    }
+
+    #[test]
+    fn every_step_runs_unless_some_are_named() {
+        let test = Test {
+            only: Vec::new(),
+            list: false,
+        };
+        assert!(test.chosen().eq(Step::value_variants().iter().copied()));
+    }
+
+    #[test]
+    fn every_step_says_what_it_checks() {
+        for step in Step::value_variants() {
+            assert_ne!(step.purpose(), "", "{step:?}");
+        }
+    }
+
+    #[test]
+    fn folders_with_a_manifest_are_packages() {
+        let found = packages_in(workspace_root()).unwrap();
+        assert!(found.contains(&"xtask".to_owned()), "{found:?}");
+        assert!(!found.contains(&"docs".to_owned()), "{found:?}");
+        assert!(
+            packages_in(Path::new("/no/such/folder"))
+                .unwrap()
+                .is_empty()
+        );
+    }
+}
