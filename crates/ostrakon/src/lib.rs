@@ -1,1 +1,54 @@
-//! ostrakon
+//! Entity sharding for Rust: millions of stateful entities, each with at most one live copy, each a method call away.
+//!
+#![doc = include_str!("../../../README.md")]
+
+mod actors;
+mod builder;
+mod chain;
+mod clock;
+mod codec;
+mod context;
+mod dead_letters;
+mod entity;
+mod entity_ref;
+mod error;
+mod host;
+mod hosting;
+mod node;
+mod receptionist;
+mod reply;
+mod schema;
+mod stream;
+mod topic;
+mod topology;
+mod wire;
+
+pub use actors::{Lookup, LookupError, SpawnError};
+pub use builder::{NodeBuilder, StartError};
+pub use chain::CallChain;
+pub use codec::{Codec, CodecError};
+pub use context::Context;
+pub use dead_letters::{DeadLetter, DeadLetterSubscription, DeadReason};
+pub use entity::{Cause, Entity, Failure, Payload};
+pub use entity_ref::EntityRef;
+pub use error::{AskError, Outcome, StreamError, TellError};
+pub use host::timers::Timer;
+pub use hosting::Hosting;
+pub use node::{LeaveError, Location, Node};
+pub use ostrakon_core::{
+    CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
+    NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
+};
+pub use ostrakon_macros::entity;
+pub use receptionist::{Listing, Receptionist};
+pub use reply::{Answered, Reply};
+pub use stream::{ConsumerGone, EntityStream, StreamReply};
+pub use topic::Topic;
+pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
+
+/// What generated code needs. Not for people.
+#[doc(hidden)]
+pub mod generated {
+    pub use futures_core::Stream;
+    pub use serde;
+}

@@ -5,44 +5,81 @@
 
 use std::ops::Range;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use ostrakon::{Context, Entity, EntityRef, Failure, Hosting, Node, Reply, TellError};
+use serde::{Deserialize, Serialize};
 
-use super::{Contender, Crowd};
+use super::{Contender, Counter, Crowd, id_of};
 use crate::measure::Runtime;
 
 /// A node that hosts counters.
-pub(crate) struct Ours;
+pub(crate) struct Ours {
+    node: Node,
+}
 
-/// A prepared reference to one entity.
-#[derive(Clone)]
-pub(crate) struct Handle;
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Message {
+    Tell(u64),
+    Ask(u64, Reply<u64>),
+}
+
+impl Entity for Counter {
+    const KIND: &'static str = "counter";
+    type Message = Message;
+    type Ref = EntityRef<Self>;
+
+    async fn handle(&mut self, message: Message, _: &mut Context<Self>) -> Result<(), Failure> {
+        match message {
+            Message::Tell(number) => self.add(number),
+            Message::Ask(number, reply) => {
+                reply.send(self.answer(number));
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Crowd for Ours {
     async fn start(_runtime: Runtime) -> Result<Self> {
-        bail!("not wired yet")
+        let node = Node::builder("bench")
+            .host_as::<Counter>(Hosting::default().keep_alive())
+            .start()
+            .await?;
+        Ok(Self { node })
     }
 
-    async fn create(&mut self, _numbers: Range<u64>) -> Result<()> {
-        bail!("not wired yet")
+    async fn create(&mut self, numbers: Range<u64>) -> Result<()> {
+        for number in numbers {
+            let entity = self.node.entity::<Counter>(id_of(number));
+            entity.ask(|reply| Message::Ask(0, reply)).await?;
+        }
+        Ok(())
     }
 
-    async fn ask_by_id(&self, _id: &str, _number: u64) -> Result<u64> {
-        bail!("not wired yet")
+    async fn ask_by_id(&self, id: &str, number: u64) -> Result<u64> {
+        let entity = self.node.entity::<Counter>(id);
+        Ok(entity.ask(|reply| Message::Ask(number, reply)).await?)
     }
 }
 
 impl Contender for Ours {
-    type Handle = Handle;
+    type Handle = EntityRef<Counter>;
 
-    fn handle(&self, _id: &str) -> Result<Handle> {
-        bail!("not wired yet")
+    fn handle(&self, id: &str) -> Result<Self::Handle> {
+        Ok(self.node.entity::<Counter>(id))
     }
 
-    async fn tell(_handle: &Handle, _number: u64) -> Result<()> {
-        bail!("not wired yet")
+    async fn tell(handle: &Self::Handle, number: u64) -> Result<()> {
+        while let Err(error) = handle.tell(Message::Tell(number)).await {
+            match error {
+                TellError::Overloaded { .. } => tokio::task::yield_now().await,
+                other => return Err(other.into()),
+            }
+        }
+        Ok(())
     }
 
-    async fn ask(_handle: &Handle, _number: u64) -> Result<u64> {
-        bail!("not wired yet")
+    async fn ask(handle: &Self::Handle, number: u64) -> Result<u64> {
+        Ok(handle.ask(|reply| Message::Ask(number, reply)).await?)
     }
 }

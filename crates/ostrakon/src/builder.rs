@@ -1,0 +1,251 @@
+//! `NodeBuilder`: describes a node and starts it.
+
+use std::{any::TypeId, sync::Arc};
+
+use ostrakon_core::{
+    EntityId, EntityKind, GroupName, InvalidId, NodeName, ShardGroup,
+};
+use thiserror::Error;
+
+use crate::{
+    Entity, Hosting, Node, Receptionist, TellError,
+    actors::Actors,
+    clock::Clock,
+    dead_letters::DeadLetters,
+    host::{
+        Host,
+        kind::{Factory, KindParts},
+    },
+    node::{Hosted, Inner, WeakNode},
+    topology::Topology,
+};
+
+/// What a node will host and how. Without more it runs alone (*solo*): all shards are its own.
+///
+/// ```
+/// use std::time::Duration;
+/// use ostrakon::{entity, Hosting, Node};
+///
+/// #[derive(Default)]
+/// struct Room { visitors: u32 }
+///
+/// #[entity(kind = "room")]
+/// impl Room {
+///     async fn enter(&mut self) -> u32 { self.visitors += 1; self.visitors }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let node = Node::builder("node-1")
+///     .host_as::<Room>(Hosting::default().idle_after(Duration::from_secs(5)))
+///     .start()
+///     .await?;
+/// assert_eq!(node.entity::<Room>("lobby").enter().await?, 1);
+/// # node.leave().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a node runs after `start`"]
+pub struct NodeBuilder {
+    name: String,
+    groups: Vec<ShardGroup>,
+    kinds: Vec<KindPlan>,
+    singletons: Vec<(&'static str, String)>,
+    force_serialization: bool,
+}
+
+struct KindPlan {
+    kind: &'static str,
+    entity: TypeId,
+    group: GroupName,
+    open: Box<dyn FnOnce(&Parts, ShardGroup) -> Hosted + Send>,
+}
+
+/// What every host of the node gets.
+struct Parts {
+    name: NodeName,
+    clock: Clock,
+    node: WeakNode,
+    dead_letters: DeadLetters,
+    force_serialization: bool,
+}
+
+impl NodeBuilder {
+    pub(crate) fn new(name: String) -> Self {
+        Self {
+            name,
+            groups: vec![ShardGroup::default()],
+            kinds: Vec::new(),
+            singletons: Vec::new(),
+            force_serialization: false,
+        }
+    }
+
+    /// Hosts entities of this kind, made with `Default`.
+    pub fn host<E: Entity + Default>(self) -> Self {
+        self.host_as::<E>(Hosting::default())
+    }
+
+    /// Hosts entities of this kind with these settings, made with `Default`.
+    pub fn host_as<E: Entity + Default>(self, hosting: Hosting) -> Self {
+        self.host_with(hosting, |_| E::default())
+    }
+
+    /// Hosts entities that `make` makes, for instance from a database handle and the id.
+    pub fn host_with<E: Entity>(
+        mut self,
+        hosting: Hosting,
+        make: impl Fn(&EntityId) -> E + Send + Sync + 'static,
+    ) -> Self {
+        self.kinds.push(KindPlan {
+            kind: E::KIND,
+            entity: TypeId::of::<E>(),
+            group: hosting.group.clone(),
+            open: Box::new(move |parts, group| Hosted {
+                kind: E::KIND,
+                entity: TypeId::of::<E>(),
+                host: Host::open(
+                    parts.kind(hosting, Factory::OnDemand(Box::new(make))),
+                    group,
+                ),
+            }),
+        });
+        self
+    }
+
+    /// Keeps one entity of a hosted kind running at all times, somewhere in the cluster.
+    pub fn singleton<E: Entity>(mut self, id: impl Into<String>) -> Self {
+        self.singletons.push((E::KIND, id.into()));
+        self
+    }
+
+    /// Declares a shard group, or says how the default one is cut: 300 shards with the stable hash unless told otherwise.
+    ///
+    /// Count and hash decide where every entity lives: they cannot change once there is data.
+    pub fn group(mut self, group: ShardGroup) -> Self {
+        self.groups.retain(|known| known.name != group.name);
+        self.groups.push(group);
+        self
+    }
+
+    /// Sends local messages through the codec too, so that a test sees what a cluster would see.
+    pub fn force_serialization(mut self) -> Self {
+        self.force_serialization = true;
+        self
+    }
+
+    /// Starts the node. It has joined when this returns.
+    pub async fn start(self) -> Result<Node, StartError> {
+        let name = NodeName::new(&self.name)?;
+        self.check_kinds()?;
+        let singletons = self.checked_singletons()?;
+        let clock = Clock::start();
+        let dead_letters = DeadLetters::new();
+        let inner = Arc::new_cyclic(|weak| {
+            let parts = Parts {
+                name: name.clone(),
+                clock,
+                node: WeakNode(weak.clone()),
+                dead_letters: dead_letters.clone(),
+                force_serialization: self.force_serialization,
+            };
+            let groups = self.groups;
+            let open = |plan: KindPlan| {
+                let group = groups.iter().find(|group| group.name == plan.group);
+                (plan.open)(&parts, group.cloned().unwrap_or_default())
+            };
+            Inner {
+                clock,
+                dead_letters,
+                force_serialization: self.force_serialization,
+                topology: Topology::alone(name.clone()),
+                hosts: self.kinds.into_iter().map(open).collect(),
+                actors: Actors::default(),
+                receptionist: Receptionist::new(WeakNode(weak.clone())),
+                name,
+            }
+        });
+        let node = Node(inner);
+        for (kind, id) in singletons {
+            node.keep_running(kind, &id)?;
+        }
+        Ok(node)
+    }
+
+    fn check_kinds(&self) -> Result<(), StartError> {
+        for (n, plan) in self.kinds.iter().enumerate() {
+            EntityKind::new(plan.kind)?;
+            let earlier = &self.kinds[..n];
+            if earlier
+                .iter()
+                .any(|e| e.kind == plan.kind || e.entity == plan.entity)
+            {
+                return Err(StartError::KindTwice { kind: plan.kind });
+            }
+            if !self.groups.iter().any(|group| group.name == plan.group) {
+                return Err(StartError::UnknownGroup {
+                    kind: plan.kind,
+                    group: plan.group.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn checked_singletons(&self) -> Result<Vec<(&'static str, EntityId)>, StartError> {
+        let mut checked = Vec::new();
+        for (kind, id) in &self.singletons {
+            if !self.kinds.iter().any(|plan| plan.kind == *kind) {
+                return Err(StartError::SingletonNotHosted { kind });
+            }
+            checked.push((*kind, EntityId::new(id)?));
+        }
+        Ok(checked)
+    }
+}
+
+impl Parts {
+    fn kind<E: Entity>(&self, hosting: Hosting, factory: Factory<E>) -> KindParts<E> {
+        KindParts {
+            hosting,
+            factory,
+            force_serialization: self.force_serialization,
+            clock: self.clock,
+            node: self.node.clone(),
+            node_name: self.name.to_string(),
+            dead_letters: self.dead_letters.clone(),
+        }
+    }
+}
+
+/// Why a node did not start. Nothing runs.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The node's name, a kind or a singleton's id cannot be used.
+    #[error("a name cannot be used")]
+    InvalidName(#[from] InvalidId),
+    /// Two entity types have the same kind, or one type is hosted twice.
+    #[error("kind `{kind}` is hosted twice; give each entity type its own kind, once")]
+    KindTwice {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A kind wants a shard group that was not declared.
+    #[error("kind `{kind}` wants shard group `{group}`, which is not declared; add `.group(…)`")]
+    UnknownGroup {
+        /// The kind.
+        kind: &'static str,
+        /// The group it wants.
+        group: GroupName,
+    },
+    /// A singleton's kind is not hosted here.
+    #[error("a singleton of kind `{kind}` was declared, but the kind is not hosted; add `.host::<…>()`")]
+    SingletonNotHosted {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// A singleton cannot be reached, for instance because the group's own hash function gives it no shard.
+    #[error("a singleton cannot be started")]
+    Singleton(#[from] TellError),
+}

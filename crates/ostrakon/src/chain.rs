@@ -1,0 +1,108 @@
+//! The chain of asks that the running code is part of, so that a cycle is an error and not a deadlock.
+//!
+//! While an entity handles a message, a thread-local names it; an ask made meanwhile carries "who waits for this" along.
+//! Tells carry nothing, for nobody waits for them.
+
+use std::{cell::RefCell, fmt, sync::Arc};
+
+use ostrakon_core::{EntityId, Time};
+
+/// Entities that wait for each other, the outermost first: `account/alice → audit/main → account/alice`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CallChain(Arc<Link>);
+
+#[derive(PartialEq, Eq)]
+struct Link {
+    kind: &'static str,
+    id: EntityId,
+    parent: Option<CallChain>,
+    depth: usize,
+}
+
+impl CallChain {
+    /// How many entities the chain names.
+    pub fn depth(&self) -> usize {
+        self.0.depth
+    }
+
+    pub(crate) fn contains(&self, kind: &str, id: &EntityId) -> bool {
+        let mut link = Some(self);
+        while let Some(chain) = link {
+            if chain.0.kind == kind && chain.0.id == *id {
+                return true;
+            }
+            link = chain.0.parent.as_ref();
+        }
+        false
+    }
+
+    pub(crate) fn then(parent: Option<Self>, kind: &'static str, id: EntityId) -> Self {
+        let depth = parent.as_ref().map_or(0, Self::depth) + 1;
+        Self(Arc::new(Link {
+            kind,
+            id,
+            parent,
+            depth,
+        }))
+    }
+}
+
+impl fmt::Display for CallChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = &self.0.parent {
+            write!(f, "{parent} → ")?;
+        }
+        write!(f, "{}/{}", self.0.kind, self.0.id)
+    }
+}
+
+impl fmt::Debug for CallChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CallChain({self})")
+    }
+}
+
+/// The entity whose code is running, and what its present message is part of.
+pub(crate) struct CallSite {
+    pub(crate) kind: &'static str,
+    pub(crate) id: EntityId,
+    pub(crate) parent: Option<CallChain>,
+    /// When the present message's asker gives up.
+    pub(crate) deadline: Option<Time>,
+}
+
+/// What an ask made right here inherits.
+#[derive(Default)]
+pub(crate) struct Inherited {
+    pub(crate) chain: Option<CallChain>,
+    pub(crate) deadline: Option<Time>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<CallSite>> = const { RefCell::new(None) };
+}
+
+/// Runs `poll`, which must not unwind, with `site` as the current entity. The site is lent and comes back, nothing is cloned.
+pub(crate) fn within<R>(site: &mut Option<CallSite>, poll: impl FnOnce() -> R) -> R {
+    let outer = CURRENT.replace(site.take());
+    let result = poll();
+    *site = CURRENT.replace(outer);
+    result
+}
+
+/// What an ask made right here is part of: nothing, outside entities.
+pub(crate) fn current() -> Inherited {
+    CURRENT.with_borrow(|site| {
+        let Some(site) = site else {
+            return Inherited::default();
+        };
+        Inherited {
+            chain: Some(CallChain::then(
+                site.parent.clone(),
+                site.kind,
+                site.id.clone(),
+            )),
+            deadline: site.deadline,
+        }
+    })
+}

@@ -1,0 +1,568 @@
+//! How messages become bytes and bytes become messages.
+//!
+//! A codec is an enum and not a trait, because it is generic over the message and still chosen at
+//! run time. It knows nothing of envelopes, frames or connections.
+//!
+//! Invariant: bytes from a peer are never trusted. Whatever they hold, decoding ends in a value or
+//! in a [`CodecError`]; it neither overflows the stack nor allocates much more than it was sent.
+
+use std::any::type_name;
+use std::fmt::{self, Display};
+use std::io;
+
+use rmp_serde::decode::Error as MessagePackError;
+use serde::Deserialize as _;
+
+use crate::entity::Payload;
+use crate::schema::schema_hash;
+
+/// How deep a message may nest, as in serde's JSON.
+const MAX_DEPTH: usize = 128;
+
+/// The encoding of messages, replies and snapshots.
+///
+/// JSON and MessagePack have one null: `Some(None)` and `Some(())` come back as `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Codec {
+    /// Field and variant names travel along, so a type may evolve while old and new nodes run
+    /// side by side: fields with a default (or of type `Option`) can come and go, variants can be
+    /// added. An old node answers a variant it does not know with [`CodecError::Decode`].
+    #[default]
+    MessagePack,
+    /// The most compact. Only bare values travel, behind a hash of the type's definition, so
+    /// sender and receiver need exactly the same one; any other ends in
+    /// [`CodecError::SchemaMismatch`].
+    ///
+    /// Not for types with `skip_serializing_if`: a skipped field shifts all that follow.
+    Postcard,
+    /// Readable, for gateways and tools.
+    Json,
+}
+
+impl Codec {
+    /// The codec's name, for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MessagePack => "MessagePack",
+            Self::Postcard => "Postcard",
+            Self::Json => "JSON",
+        }
+    }
+
+    /// The number that stands for this codec on the wire; it never changes.
+    pub const fn id(self) -> u8 {
+        match self {
+            Self::MessagePack => 1,
+            Self::Postcard => 2,
+            Self::Json => 3,
+        }
+    }
+
+    /// The codec with this number, if this version knows it.
+    pub const fn from_id(id: u8) -> Option<Self> {
+        match id {
+            1 => Some(Self::MessagePack),
+            2 => Some(Self::Postcard),
+            3 => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    /// Encodes `value` into a new buffer.
+    pub fn encode<T: Payload>(self, value: &T) -> Result<Vec<u8>, CodecError> {
+        // Room for a small message, so that most need one allocation.
+        let mut out = Vec::with_capacity(128);
+        self.encode_into(value, &mut out)?;
+        Ok(out)
+    }
+
+    /// Appends the encoded `value` to `out`, which stays as it was if that fails.
+    pub fn encode_into<T: Payload>(self, value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        let start = out.len();
+        let done = match self {
+            Self::MessagePack => {
+                rmp_serde::encode::write_named(out, value).map_err(|e| self.unencodable::<T>(e))
+            }
+            Self::Postcard => encode_postcard(value, out),
+            Self::Json => {
+                serde_json::to_writer(&mut *out, value).map_err(|e| self.unencodable::<T>(e))
+            }
+        };
+        if done.is_err() {
+            out.truncate(start);
+        }
+        done
+    }
+
+    /// Decodes a value that takes up all of `bytes`.
+    pub fn decode<T: Payload>(self, bytes: &[u8]) -> Result<T, CodecError> {
+        match self {
+            Self::MessagePack => decode_message_pack(bytes),
+            Self::Postcard => decode_postcard(bytes),
+            Self::Json => decode_json(bytes),
+        }
+    }
+
+    fn unencodable<T>(self, cause: impl Display) -> CodecError {
+        CodecError::Encode {
+            codec: self,
+            type_name: type_name::<T>(),
+            cause: cause.to_string(),
+        }
+    }
+
+    fn undecodable<T>(self, cause: impl Display) -> CodecError {
+        CodecError::Decode {
+            codec: self,
+            type_name: type_name::<T>(),
+            cause: cause.to_string(),
+        }
+    }
+
+    fn trailing<T>(self) -> CodecError {
+        CodecError::TrailingBytes {
+            codec: self,
+            type_name: type_name::<T>(),
+        }
+    }
+}
+
+impl Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a value could not be encoded or decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The codec cannot express this value, or its `Serialize` failed.
+    #[error(
+        "`{type_name}` cannot be encoded as {codec}: {cause}; \
+         change the type or choose another codec for it"
+    )]
+    Encode {
+        /// The codec in use.
+        codec: Codec,
+        /// The type to encode.
+        type_name: &'static str,
+        /// What the encoder reported.
+        cause: String,
+    },
+    /// The bytes do not hold a value of this type.
+    #[error(
+        "the received {codec} is no `{type_name}`: {cause}; \
+         check that sender and receiver have compatible versions of this type"
+    )]
+    Decode {
+        /// The codec in use.
+        codec: Codec,
+        /// The type to decode.
+        type_name: &'static str,
+        /// What the decoder reported.
+        cause: String,
+    },
+    /// A value was decoded but did not take up all the bytes.
+    #[error(
+        "the received {codec} goes on after the end of a `{type_name}`; \
+         check that sender and receiver have compatible versions of this type"
+    )]
+    TrailingBytes {
+        /// The codec in use.
+        codec: Codec,
+        /// The type to decode.
+        type_name: &'static str,
+    },
+    /// The sender encoded another definition of this type with Postcard, which cannot bridge it.
+    #[error(
+        "the sender has a different version of `{type_name}` \
+         (schema {found:016x}, here {expected:016x}); \
+         run the same version on both nodes, or use MessagePack for types that evolve"
+    )]
+    SchemaMismatch {
+        /// The type to decode.
+        type_name: &'static str,
+        /// The schema hash of this node's definition.
+        expected: u64,
+        /// The schema hash the sender put in.
+        found: u64,
+    },
+    /// Postcard cannot carry this type, because its definition cannot be checked on both sides.
+    #[error("`{type_name}` cannot travel as Postcard: {cause}; use MessagePack for this type")]
+    Schema {
+        /// The type in question.
+        type_name: &'static str,
+        /// What stands in the way.
+        cause: String,
+    },
+}
+
+fn decode_message_pack<T: Payload>(bytes: &[u8]) -> Result<T, CodecError> {
+    let codec = Codec::MessagePack;
+    refuse_deep_nesting(bytes).map_err(|cause| codec.undecodable::<T>(cause))?;
+    let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
+    decoder.set_max_depth(MAX_DEPTH);
+    let value = T::deserialize(&mut decoder).map_err(|e| codec.undecodable::<T>(e))?;
+    // The decoder does not say where it stands, but at the end it finds no further marker.
+    match <()>::deserialize(&mut decoder) {
+        Err(MessagePackError::InvalidMarkerRead(e)) if e.kind() == io::ErrorKind::UnexpectedEof => {
+            Ok(value)
+        }
+        _ => Err(codec.trailing::<T>()),
+    }
+}
+
+/// The decoder counts the depth of arrays and maps but not of enums, so a few bytes per level
+/// could overflow the stack of whoever reads a recursive enum. Anything malformed passes: the
+/// decoder stops there with a better message.
+fn refuse_deep_nesting(bytes: &[u8]) -> Result<(), &'static str> {
+    // Every level of enums takes two bytes, so a short message cannot nest too deep.
+    if bytes.len() <= 2 * MAX_DEPTH {
+        return Ok(());
+    }
+    let mut left = [0_u64; MAX_DEPTH];
+    let mut depth = 0;
+    let mut rest = bytes;
+    left[0] = 1;
+    loop {
+        while left[depth] == 0 {
+            if depth == 0 {
+                return Ok(());
+            }
+            depth -= 1;
+        }
+        left[depth] -= 1;
+        let Some((children, after)) = skip_header(rest) else {
+            return Ok(());
+        };
+        rest = after;
+        if children > 0 {
+            depth += 1;
+            *left.get_mut(depth).ok_or("it nests too deep")? = children;
+        }
+    }
+}
+
+/// Skips a MessagePack marker with its scalar content; returns how many values it contains and
+/// what follows.
+fn skip_header(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (&marker, rest) = bytes.split_first()?;
+    let (children, rest) = match marker {
+        0x80..=0x8f => return Some((2 * u64::from(marker & 0x0f), rest)),
+        0x90..=0x9f => return Some((u64::from(marker & 0x0f), rest)),
+        0xa0..=0xbf => (0, rest.get(usize::from(marker & 0x1f)..)?),
+        0xc4 | 0xd9 => (0, skip_counted(rest, 1, 0)?),
+        0xc5 | 0xda => (0, skip_counted(rest, 2, 0)?),
+        0xc6 | 0xdb => (0, skip_counted(rest, 4, 0)?),
+        0xc7 => (0, skip_counted(rest, 1, 1)?),
+        0xc8 => (0, skip_counted(rest, 2, 1)?),
+        0xc9 => (0, skip_counted(rest, 4, 1)?),
+        0xcc | 0xd0 => (0, rest.get(1..)?),
+        0xcd | 0xd1 | 0xd4 => (0, rest.get(2..)?),
+        0xd5 => (0, rest.get(3..)?),
+        0xca | 0xce | 0xd2 => (0, rest.get(4..)?),
+        0xd6 => (0, rest.get(5..)?),
+        0xcb | 0xcf | 0xd3 => (0, rest.get(8..)?),
+        0xd7 => (0, rest.get(9..)?),
+        0xd8 => (0, rest.get(17..)?),
+        0xdc => read_count(rest, 2)?,
+        0xdd => read_count(rest, 4)?,
+        0xde => read_count(rest, 2).map(|(pairs, rest)| (2 * pairs, rest))?,
+        0xdf => read_count(rest, 4).map(|(pairs, rest)| (2 * pairs, rest))?,
+        0x00..=0x7f | 0xc0..=0xc3 | 0xe0..=0xff => (0, rest),
+    };
+    Some((children, rest))
+}
+
+fn skip_counted(bytes: &[u8], width: usize, extra: usize) -> Option<&[u8]> {
+    let (count, rest) = read_count(bytes, width)?;
+    rest.get(usize::try_from(count).ok()?.checked_add(extra)?..)
+}
+
+fn read_count(bytes: &[u8], width: usize) -> Option<(u64, &[u8])> {
+    let (count, rest) = bytes.split_at_checked(width)?;
+    let count = count.iter().fold(0, |n, &byte| n << 8 | u64::from(byte));
+    Some((count, rest))
+}
+
+fn encode_postcard<T: Payload>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    out.extend_from_slice(&schema_hash::<T>()?.to_le_bytes());
+    match postcard::to_io(value, out) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(Codec::Postcard.unencodable::<T>(e)),
+    }
+}
+
+fn decode_postcard<T: Payload>(bytes: &[u8]) -> Result<T, CodecError> {
+    let codec = Codec::Postcard;
+    let expected = schema_hash::<T>()?;
+    let (found, bytes) = bytes
+        .split_first_chunk()
+        .ok_or_else(|| codec.undecodable::<T>("it is too short for a schema hash"))?;
+    let found = u64::from_le_bytes(*found);
+    if found != expected {
+        return Err(CodecError::SchemaMismatch {
+            type_name: type_name::<T>(),
+            expected,
+            found,
+        });
+    }
+    match postcard::take_from_bytes(bytes).map_err(|e| codec.undecodable::<T>(e))? {
+        (value, []) => Ok(value),
+        _ => Err(codec.trailing::<T>()),
+    }
+}
+
+fn decode_json<T: Payload>(bytes: &[u8]) -> Result<T, CodecError> {
+    let codec = Codec::Json;
+    let mut decoder = serde_json::Deserializer::from_slice(bytes);
+    let value = T::deserialize(&mut decoder).map_err(|e| codec.undecodable::<T>(e))?;
+    decoder.end().map_err(|_| codec.trailing::<T>())?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Debug;
+
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    const ALL: [Codec; 3] = [Codec::MessagePack, Codec::Postcard, Codec::Json];
+
+    mod old {
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub(super) struct Move {
+            pub(super) x: i32,
+            pub(super) gone: Option<String>,
+        }
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub(super) enum Event {
+            Started,
+            Moved(Move),
+        }
+    }
+
+    mod new {
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub(super) struct Move {
+            pub(super) x: i32,
+            #[serde(default)]
+            pub(super) speed: u8,
+            pub(super) note: Option<String>,
+        }
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub(super) enum Event {
+            Stopped { at: u64 },
+            Started,
+            Moved(Move),
+        }
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    enum Tree {
+        Leaf,
+        Node(Box<Self>),
+        Many { children: Vec<Self> },
+    }
+
+    type Rich = (
+        BTreeMap<String, Option<Vec<u8>>>,
+        Result<(u128, i128, char), String>,
+        [f64; 2],
+        (),
+    );
+
+    fn rich() -> Rich {
+        let map = BTreeMap::from([("a".to_owned(), Some(vec![1, 2])), ("b".to_owned(), None)]);
+        (map, Ok((u128::MAX >> 1, -7, 'ß')), [0.1, -1e300], ())
+    }
+
+    fn crosses<A: Payload, B: Payload>(codec: Codec, value: &A) -> Result<B, CodecError> {
+        codec.decode(&codec.encode(value)?)
+    }
+
+    #[test]
+    fn values_come_back_as_they_went() {
+        for codec in ALL {
+            assert_eq!(crosses::<Rich, Rich>(codec, &rich()).unwrap(), rich());
+            let error: Result<u8, String> = Err("no".to_owned());
+            assert_eq!(
+                crosses::<_, Result<u8, String>>(codec, &error).unwrap(),
+                error
+            );
+        }
+    }
+
+    #[test]
+    fn wire_numbers_are_fixed() {
+        assert_eq!(ALL.map(Codec::id), [1, 2, 3]);
+        assert_eq!(ALL.map(|codec| Codec::from_id(codec.id())), ALL.map(Some));
+        assert_eq!((Codec::from_id(0), Codec::from_id(4)), (None, None));
+    }
+
+    #[test]
+    fn self_describing_codecs_bridge_added_and_removed_fields() {
+        for codec in [Codec::MessagePack, Codec::Json] {
+            let old = old::Event::Moved(old::Move {
+                x: 1,
+                gone: Some("x".to_owned()),
+            });
+            let new = new::Event::Moved(new::Move {
+                x: 1,
+                speed: 0,
+                note: None,
+            });
+            assert_eq!(crosses::<_, new::Event>(codec, &old).unwrap(), new);
+            let back = old::Event::Moved(old::Move { x: 1, gone: None });
+            assert_eq!(crosses::<_, old::Event>(codec, &new).unwrap(), back);
+            let started: new::Event = crosses(codec, &old::Event::Started).unwrap();
+            assert_eq!(started, new::Event::Started);
+        }
+    }
+
+    #[test]
+    fn an_unknown_variant_is_named_in_the_error() {
+        for codec in [Codec::MessagePack, Codec::Json] {
+            let error = crosses::<_, old::Event>(codec, &new::Event::Stopped { at: 1 });
+            let message = error.unwrap_err().to_string();
+            assert!(message.contains("unknown variant `Stopped`"), "{message}");
+        }
+    }
+
+    #[test]
+    fn postcard_refuses_another_version_and_says_what_to_do() {
+        let error = crosses::<_, new::Event>(Codec::Postcard, &old::Event::Started).unwrap_err();
+        assert!(
+            matches!(error, CodecError::SchemaMismatch { .. }),
+            "{error}"
+        );
+        let message = error.to_string();
+        assert!(message.contains("different version of `"), "{message}");
+        assert!(
+            message.ends_with("use MessagePack for types that evolve"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn postcard_refuses_types_without_a_schema_both_ways() {
+        let error = Codec::Postcard.encode(&Tree::Leaf).unwrap_err();
+        assert!(matches!(error, CodecError::Schema { .. }), "{error}");
+        assert_eq!(Codec::Postcard.decode::<Tree>(&[0; 16]).unwrap_err(), error);
+    }
+
+    #[test]
+    fn bytes_after_the_value_are_refused() {
+        for codec in ALL {
+            for tail in [&b"0"[..], b"\xc0", b"\xd9", b"\x91", &[0x91; 4096]] {
+                let mut bytes = codec.encode(&rich()).unwrap();
+                bytes.extend_from_slice(tail);
+                let error = codec.decode::<Rich>(&bytes).unwrap_err();
+                assert!(matches!(error, CodecError::TrailingBytes { .. }), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        for codec in ALL {
+            let bytes = codec.encode(&rich()).unwrap();
+            for end in 0..bytes.len() {
+                let error = codec.decode::<Rich>(&bytes[..end]).unwrap_err();
+                assert!(matches!(error, CodecError::Decode { .. }), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_ends_in_a_value_or_an_error() {
+        for codec in ALL {
+            let bytes = codec.encode(&rich()).unwrap();
+            for at in 0..bytes.len() * 8 {
+                let mut bytes = bytes.clone();
+                bytes[at / 8] ^= 1 << (at % 8);
+                match codec.decode::<Rich>(&bytes) {
+                    Ok(value) => drop(codec.encode(&value).unwrap()),
+                    Err(error) => assert!(!error.to_string().is_empty()),
+                }
+            }
+        }
+    }
+
+    fn refuses<T: Payload + Debug>(codec: Codec, bytes: &[u8]) {
+        let error = codec.decode::<T>(bytes).unwrap_err();
+        assert!(matches!(error, CodecError::Decode { .. }), "{error}");
+    }
+
+    #[test]
+    fn declared_lengths_beyond_the_input_are_refused_at_once() {
+        for marker in [0xc6, 0xc9, 0xdb, 0xdd, 0xdf] {
+            let bytes = [marker, 0xff, 0xff, 0xff, 0xff, 1, 1];
+            refuses::<Vec<u64>>(Codec::MessagePack, &bytes);
+            refuses::<String>(Codec::MessagePack, &bytes);
+            refuses::<BTreeMap<u8, [u64; 8]>>(Codec::MessagePack, &bytes);
+            refuses::<Rich>(Codec::MessagePack, &bytes);
+        }
+        let huge = [
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1,
+        ];
+        let behind_hash = |empty: Vec<u8>| [&empty[..8], &huge].concat();
+        let list = behind_hash(Codec::Postcard.encode(&Vec::<u64>::new()).unwrap());
+        refuses::<Vec<u64>>(Codec::Postcard, &list);
+        let text = behind_hash(Codec::Postcard.encode(&String::new()).unwrap());
+        refuses::<String>(Codec::Postcard, &text);
+    }
+
+    #[test]
+    fn depth_bombs_are_refused_before_the_stack_is_gone() {
+        const LEVELS: usize = 200_000;
+        refuses::<Tree>(Codec::MessagePack, &b"\x81\xa4Node".repeat(LEVELS));
+        refuses::<Tree>(Codec::MessagePack, &b"\x81\x01".repeat(LEVELS));
+        refuses::<Tree>(
+            Codec::MessagePack,
+            &b"\x81\xa4Many\x81\xa8children\x91".repeat(LEVELS),
+        );
+        refuses::<IgnoresAll>(Codec::MessagePack, &[0x91; LEVELS]);
+        refuses::<Tree>(Codec::Json, &br#"{"Node":"#.repeat(LEVELS));
+        refuses::<Tree>(Codec::Json, &br#"{"Many":{"children":["#.repeat(LEVELS));
+        refuses::<IgnoresAll>(Codec::Json, &b"[".repeat(LEVELS));
+    }
+
+    #[derive(Debug, Serialize, Deserialize)]
+    struct IgnoresAll {}
+
+    #[test]
+    fn nesting_within_reason_comes_back() {
+        let deep = (0..40).fold(Tree::Leaf, |tree, _| Tree::Node(Box::new(tree)));
+        let deep = (0..20).fold(deep, |tree, _| Tree::Many {
+            children: vec![tree, Tree::Leaf],
+        });
+        for codec in [Codec::MessagePack, Codec::Json] {
+            assert_eq!(crosses::<_, Tree>(codec, &deep).unwrap(), deep);
+        }
+    }
+
+    #[test]
+    fn a_failed_encoding_leaves_the_buffer_as_it_was() {
+        #[derive(Deserialize)]
+        struct Stubborn;
+        impl Serialize for Stubborn {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("will not"))
+            }
+        }
+        for codec in ALL {
+            let mut out = vec![7];
+            let error = codec
+                .encode_into(&(vec![1_u8, 2], Stubborn), &mut out)
+                .unwrap_err();
+            assert!(matches!(error, CodecError::Encode { .. }), "{error}");
+            assert_eq!(out, [7]);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `Cell`: one entity's place in memory.
+//!
+//! ```text
+//!            message: a turn begins                     turn ends, mailbox empty
+//!   Parked ─────────────────────────▶ Taken ─────────────────────────────────────▶ Parked
+//!                                      │ stopped, failed or killed, nothing waits
+//!                                      ▼
+//!                                     Gone (out of the table; nobody finds it any more)
+//! ```
+//!
+//! A parked cell has no task and no timer: it is an id, a state and an empty queue. While it is taken exactly one
+//! [`Turn`](super::turn) owns the entity. Lock order: shard table, then queue; the entity's own lock is never contended,
+//! because only the turn takes it.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Waker,
+};
+
+use ostrakon_core::{EntityId, Time};
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+
+use super::{
+    envelope::Envelope,
+    home::Home,
+    turn::{Due, stopped},
+};
+use crate::{Entity, TellError};
+
+pub(crate) struct Cell<E: Entity> {
+    pub(crate) id: EntityId,
+    /// The id's stable hash, kept so that a growing table need not compute it again.
+    pub(crate) key: u64,
+    pub(crate) home: Arc<Home<E>>,
+    killed: AtomicBool,
+    /// `None` before the start and after the end of a life.
+    pub(crate) entity: Mutex<Option<E>>,
+    pub(crate) queue: Mutex<Queue<E>>,
+}
+
+pub(crate) struct Queue<E: Entity> {
+    pub(crate) phase: Phase,
+    /// The entity shall stop as soon as its mailbox is empty.
+    pub(crate) stop: bool,
+    /// Idle time does not stop this life of the entity.
+    pub(crate) keep: bool,
+    /// The entity is kept running: after every end comes a new life (singletons).
+    pub(crate) pinned: bool,
+    /// Which life of the entity this is; timers of an earlier one do not fire.
+    pub(crate) life: u32,
+    /// Timers of this life that have not fired.
+    pub(crate) timers: u32,
+    pub(crate) last_used: Time,
+    pub(crate) mail: VecDeque<Envelope<E>>,
+    /// Rare things, so that the common entity does not pay for their space.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Parked,
+    Taken,
+    Gone,
+}
+
+#[derive(Default)]
+struct Rare {
+    /// Wakes the turn that waits inside a handler, so that a kill is seen.
+    waker: Option<Waker>,
+    /// What the entity started with `Context::spawn`.
+    tasks: JoinSet<()>,
+}
+
+impl<E: Entity> Cell<E> {
+    /// A new cell, taken by whoever makes it.
+    pub(crate) fn taken(id: EntityId, key: u64, home: Arc<Home<E>>, now: Time) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            key,
+            home,
+            killed: AtomicBool::new(false),
+            entity: Mutex::new(None),
+            queue: Mutex::new(Queue {
+                phase: Phase::Taken,
+                stop: false,
+                keep: false,
+                pinned: false,
+                life: 0,
+                timers: 0,
+                last_used: now,
+                mail: VecDeque::new(),
+                rare: None,
+            }),
+        })
+    }
+
+    /// Orders the entity to stop once its mailbox is empty. The turn in which a parked one does so is returned.
+    pub(crate) fn order_stop(self: &Arc<Self>) -> Option<Due<E>> {
+        let mut queue = self.queue.lock();
+        queue.stop = true;
+        match queue.phase {
+            Phase::Parked => queue.phase = Phase::Taken,
+            Phase::Taken => {
+                let waker = queue.rare.as_mut().and_then(|rare| rare.waker.take());
+                drop(queue);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                return None;
+            }
+            Phase::Gone => return None,
+        }
+        Some(Due::new(self, None))
+    }
+
+    /// Delivers a message of the entity's own (a timer, a note to itself): no look-up, the cell is known.
+    pub(crate) fn deliver_own(self: &Arc<Self>, message: E::Message) -> Result<(), TellError> {
+        let kind = &self.home.kind;
+        let mut queue = self.queue.lock();
+        match queue.phase {
+            Phase::Gone => return Err(stopped(self)),
+            Phase::Taken => {
+                return queue.push(self, Envelope::tell(message));
+            }
+            Phase::Parked => queue.phase = Phase::Taken,
+        }
+        queue.last_used = kind.now();
+        drop(queue);
+        Due::new(self, Some(Envelope::tell(message))).spawn(&kind.runtime);
+        Ok(())
+    }
+
+    /// Ends the entity at the next point where it can be ended: between two polls.
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        let waker = self.queue.lock().rare().waker.take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// The running turn waits; `waker` brings it back.
+    pub(crate) fn waits(&self, waker: &Waker) {
+        let mut queue = self.queue.lock();
+        let stored = &mut queue.rare().waker;
+        if !stored.as_ref().is_some_and(|w| w.will_wake(waker)) {
+            *stored = Some(waker.clone());
+        }
+    }
+}
+
+impl<E: Entity> Queue<E> {
+    /// Puts a message behind those that wait.
+    pub(crate) fn push(&mut self, cell: &Cell<E>, envelope: Envelope<E>) -> Result<(), TellError> {
+        let capacity = cell.home.kind.hosting.mailbox;
+        if self.mail.len() >= capacity {
+            cell.home.stats.overloaded.one();
+            return Err(TellError::Overloaded {
+                kind: E::KIND,
+                id: cell.id.clone(),
+                capacity,
+            });
+        }
+        self.mail.push_back(envelope);
+        cell.home.stats.queued.one();
+        Ok(())
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Starts a task that lives at most as long as this life of the entity.
+    pub(crate) fn spawn(
+        &mut self,
+        runtime: &tokio::runtime::Handle,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let tasks = &mut self.rare().tasks;
+        reap(tasks);
+        tasks.spawn_on(task, runtime);
+    }
+
+    /// Nothing would be missed if the entity stopped now.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        if self.phase != Phase::Parked || self.timers > 0 || self.keep || self.pinned {
+            return false;
+        }
+        let Some(rare) = &mut self.rare else {
+            return true;
+        };
+        reap(&mut rare.tasks);
+        rare.tasks.is_empty()
+    }
+
+    /// Ends a life: its timers will not fire, and its tasks are returned to be ended.
+    pub(crate) fn end_life(&mut self) -> Option<JoinSet<()>> {
+        self.life = self.life.wrapping_add(1);
+        self.timers = 0;
+        self.keep = false;
+        let rare = self.rare.take()?;
+        (!rare.tasks.is_empty()).then_some(rare.tasks)
+    }
+
+    /// Gives back what only a busy entity needs.
+    pub(crate) fn park(&mut self) {
+        self.phase = Phase::Parked;
+        self.mail = VecDeque::new();
+        if let Some(rare) = &mut self.rare {
+            rare.waker = None;
+            reap(&mut rare.tasks);
+            if rare.tasks.is_empty() {
+                self.rare = None;
+            }
+        }
+    }
+}
+
+fn reap(tasks: &mut JoinSet<()>) {
+    // A task that panicked has been reported by the panic hook; the entity is told nothing.
+    while tasks.try_join_next().is_some() {}
+}

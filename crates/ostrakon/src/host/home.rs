@@ -1,0 +1,91 @@
+//! `Home`: where the entities of one kind and one shard live.
+//!
+//! Its table's lock is the lock under which messages are admitted, entities are created and removed, and the shard is
+//! opened and closed. So a message cannot slip in between "this shard is ours" and "here is its entity".
+
+use std::sync::Arc;
+
+use hashbrown::{HashTable, hash_table::Entry};
+use ostrakon_core::EntityId;
+use parking_lot::Mutex;
+
+use super::{cell::Cell, kind::Kind, stats::Stats};
+use crate::Entity;
+
+pub(crate) struct Home<E: Entity> {
+    pub(crate) kind: Arc<Kind<E>>,
+    pub(crate) table: Mutex<Table<E>>,
+    pub(crate) stats: Stats,
+}
+
+pub(crate) struct Table<E: Entity> {
+    /// Whether messages are admitted: the shard is ours and not being given away.
+    pub(crate) open: bool,
+    cells: HashTable<Arc<Cell<E>>>,
+}
+
+impl<E: Entity> Home<E> {
+    pub(crate) fn open(kind: Arc<Kind<E>>) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            table: Mutex::new(Table {
+                open: true,
+                cells: HashTable::new(),
+            }),
+            stats: Stats::default(),
+        })
+    }
+}
+
+impl<E: Entity> Table<E> {
+    /// The id's cell, or the one that `make` makes.
+    pub(crate) fn find_or_make(
+        &mut self,
+        key: u64,
+        id: &EntityId,
+        make: impl FnOnce() -> Arc<Cell<E>>,
+    ) -> Found<'_, E> {
+        let same = |cell: &Arc<Cell<E>>| cell.key == key && cell.id == *id;
+        match self.cells.entry(spread(key), same, |cell| spread(cell.key)) {
+            Entry::Occupied(entry) => Found::Old(entry.into_mut()),
+            Entry::Vacant(entry) => Found::New(entry.insert(make()).into_mut()),
+        }
+    }
+
+    /// Takes exactly this cell out, not another one that has come under the same id.
+    pub(crate) fn remove(&mut self, cell: &Arc<Cell<E>>) {
+        let same = |other: &Arc<Cell<E>>| Arc::ptr_eq(other, cell);
+        if let Ok(entry) = self.cells.find_entry(spread(cell.key), same) {
+            entry.remove();
+        }
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Arc<Cell<E>>> {
+        self.cells.iter()
+    }
+
+    pub(crate) fn find(&self, key: u64, id: &EntityId) -> Option<&Arc<Cell<E>>> {
+        self.cells
+            .find(spread(key), |cell| cell.key == key && cell.id == *id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(crate) fn take_cells(&mut self) -> HashTable<Arc<Cell<E>>> {
+        std::mem::take(&mut self.cells)
+    }
+}
+
+/// A cell in the table.
+pub(crate) enum Found<'a, E: Entity> {
+    Old(&'a Arc<Cell<E>>),
+    /// Made just now: taken, and the caller's to run.
+    New(&'a Arc<Cell<E>>),
+}
+
+/// All keys of one shard are equal modulo the shard count; the table wants them different in every bit.
+fn spread(key: u64) -> u64 {
+    key.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32)
+}

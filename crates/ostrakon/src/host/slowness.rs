@@ -1,0 +1,59 @@
+//! `Slowness`: whether a kind's handlers hold the processor for long.
+//!
+//! An ask to a parked entity is handled on the asker's own task, which saves two hand-overs between tasks. For handlers that
+//! compute for long this would take away parallelism (`join_all` over many entities would run on one core), so
+//! every now and then a handler is timed, and a slow kind gets tasks of its own.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// One message in this many is timed.
+const SAMPLE: u64 = 32;
+
+/// Above this a hand-over between tasks costs less than what it frees.
+const SLOW: Duration = Duration::from_micros(20);
+
+#[derive(Default)]
+pub(crate) struct Slowness {
+    /// A moving average in nanoseconds.
+    average: AtomicU64,
+}
+
+impl Slowness {
+    /// Whether to time the message that follows `handled` earlier ones.
+    pub(crate) fn samples(handled: u64) -> bool {
+        handled.is_multiple_of(SAMPLE)
+    }
+
+    /// A handler held the processor for this long without a wait.
+    pub(crate) fn note(&self, held: Duration) {
+        let held = u64::try_from(held.as_nanos()).unwrap_or(u64::MAX);
+        // A lost update among racing samples does not matter to an average.
+        let average = self.average.load(Ordering::Relaxed);
+        let next = average - average / 4 + held / 4;
+        self.average.store(next, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.average.load(Ordering::Relaxed) > SLOW.as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_slow_while_its_handlers_are() {
+        let slowness = Slowness::default();
+        assert!(!slowness.is_slow());
+        slowness.note(Duration::from_millis(1));
+        assert!(slowness.is_slow());
+        for _ in 0..40 {
+            slowness.note(Duration::from_nanos(300));
+        }
+        assert!(!slowness.is_slow());
+    }
+}

@@ -1,0 +1,181 @@
+//! `Timers`: the messages that entities of one kind have scheduled for later.
+//!
+//! One heap for the whole kind, served by its janitor: an entity that waits for a timer has no task.
+
+use std::{
+    cmp::Ordering as Order,
+    collections::BinaryHeap,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use ostrakon_core::Time;
+use parking_lot::Mutex;
+
+use super::cell::{Cell, Phase};
+use crate::Entity;
+
+pub(crate) struct Timers<E: Entity> {
+    heap: Mutex<Heap<E>>,
+}
+
+struct Heap<E: Entity> {
+    entries: BinaryHeap<Entry<E>>,
+    /// Timers due at the same time fire in the order they were set.
+    next_order: u64,
+}
+
+impl<E: Entity> Default for Timers<E> {
+    fn default() -> Self {
+        Self {
+            heap: Mutex::new(Heap {
+                entries: BinaryHeap::new(),
+                next_order: 0,
+            }),
+        }
+    }
+}
+
+/// A scheduled message. Dropping the handle does not cancel it; the end of the entity's life does.
+#[derive(Debug, Clone)]
+pub struct Timer {
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Timer {
+    /// The message will not come, unless it is in the mailbox already.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+}
+
+pub(crate) enum Schedule<E: Entity> {
+    Once(E::Message),
+    Every(Duration, Box<dyn FnMut() -> E::Message + Send>),
+}
+
+struct Entry<E: Entity> {
+    due: Time,
+    order: u64,
+    cell: Weak<Cell<E>>,
+    life: u32,
+    cancelled: Arc<AtomicBool>,
+    schedule: Schedule<E>,
+}
+
+impl<E: Entity> Timers<E> {
+    /// Sets a timer for the present life of the entity in `cell`.
+    pub(crate) fn set(&self, due: Time, cell: &Arc<Cell<E>>, schedule: Schedule<E>) -> Timer {
+        let mut queue = cell.queue.lock();
+        queue.timers += 1;
+        let life = queue.life;
+        drop(queue);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let timer = Timer {
+            cancelled: Arc::clone(&cancelled),
+        };
+        let mut heap = self.heap.lock();
+        let order = heap.next_order;
+        heap.next_order += 1;
+        heap.entries.push(Entry {
+            due,
+            order,
+            cell: Arc::downgrade(cell),
+            life,
+            cancelled,
+            schedule,
+        });
+        timer
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.heap.lock().entries.peek().map(|entry| entry.due)
+    }
+
+    /// Delivers what is due; what could not be delivered goes to `refused`.
+    pub(crate) fn fire(&self, now: Time, refused: impl Fn(&Cell<E>)) {
+        while let Some(entry) = self.pop_due(now) {
+            self.fire_one(entry, now, &refused);
+        }
+    }
+
+    fn pop_due(&self, now: Time) -> Option<Entry<E>> {
+        let mut heap = self.heap.lock();
+        if heap.entries.peek()?.due > now {
+            return None;
+        }
+        heap.entries.pop()
+    }
+
+    fn fire_one(&self, mut entry: Entry<E>, now: Time, refused: &impl Fn(&Cell<E>)) {
+        let Some(cell) = entry.live_cell() else {
+            return;
+        };
+        let message = match &mut entry.schedule {
+            Schedule::Every(period, make) => {
+                let (period, message) = (*period, make());
+                // Ticks that were missed are not made up for.
+                entry.due = (entry.due + period).max(now);
+                self.heap.lock().entries.push(entry);
+                message
+            }
+            Schedule::Once(_) => {
+                let Schedule::Once(message) = entry.schedule else {
+                    return;
+                };
+                cell.queue.lock().timers -= 1;
+                message
+            }
+        };
+        if cell.deliver_own(message).is_err() {
+            refused(&cell);
+        }
+    }
+
+    /// Forgets what was cancelled, so that it no longer keeps its entity from being idle.
+    pub(crate) fn prune(&self) {
+        let mut heap = self.heap.lock();
+        heap.entries.retain(|entry| entry.live_cell().is_some());
+    }
+}
+
+impl<E: Entity> Entry<E> {
+    /// The cell, if the life that set the timer goes on and has not cancelled it.
+    fn live_cell(&self) -> Option<Arc<Cell<E>>> {
+        let cell = self.cell.upgrade()?;
+        let mut queue = cell.queue.lock();
+        if queue.phase == Phase::Gone || queue.life != self.life {
+            return None;
+        }
+        if self.cancelled.load(Ordering::Acquire) {
+            queue.timers -= 1;
+            return None;
+        }
+        drop(queue);
+        Some(cell)
+    }
+}
+
+impl<E: Entity> Ord for Entry<E> {
+    /// The earliest is the greatest, because the heap yields the greatest first.
+    fn cmp(&self, other: &Self) -> Order {
+        (other.due, other.order).cmp(&(self.due, self.order))
+    }
+}
+
+impl<E: Entity> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E: Entity> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Order::Equal
+    }
+}
+
+impl<E: Entity> Eq for Entry<E> {}

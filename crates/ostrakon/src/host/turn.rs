@@ -1,0 +1,437 @@
+//! `Turn`: one stretch of an entity's work, from "there is a message" to "there is none left".
+//!
+//! A turn owns the entity while it lasts: it starts it if need be, handles messages one at a time and in order, supervises
+//! failures, and in the end parks the entity or takes it out of the table. It runs on a task of its own, or on the asker's
+//! task until it first has to wait. Invariant: whatever a turn takes from the mailbox it handles, refuses or sends to
+//! the dead letters; nothing disappears.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::Instant,
+};
+
+use parking_lot::MutexGuard;
+use tokio::runtime::Handle;
+use tracing::Instrument;
+
+use super::{
+    cell::{Cell, Phase},
+    envelope::{Ask, Envelope},
+    gate::{self, Cut},
+    kind::Kind,
+    slowness::Slowness,
+};
+use crate::{
+    AskError, Cause, Context, Entity, TellError, chain::CallSite, dead_letters::DeadReason,
+};
+
+/// How many messages a turn handles before it lets others run.
+const BEFORE_YIELD: u32 = 64;
+
+/// How often a message may fail before it goes to the dead letters.
+const MOST_FAILURES: u8 = 3;
+
+/// A turn that is due: its cell is taken.
+#[must_use = "the cell stays taken until the turn runs"]
+pub(crate) struct Due<E: Entity> {
+    pub(crate) cell: Arc<Cell<E>>,
+    pub(crate) first: Option<Envelope<E>>,
+}
+
+impl<E: Entity> Due<E> {
+    pub(crate) fn new(cell: &Arc<Cell<E>>, first: Option<Envelope<E>>) -> Self {
+        let cell = Arc::clone(cell);
+        Self { cell, first }
+    }
+
+    /// Runs on a task of its own.
+    pub(crate) fn spawn(self, runtime: &Handle) {
+        runtime.spawn(run(self, Stay::ToTheEnd));
+    }
+
+    /// Runs right here until it first has to wait or has done its first message, then goes on on a task of its own.
+    pub(crate) fn run_here(self, runtime: &Handle) -> impl Future<Output = ()> + Send {
+        let mut turn: Option<Pin<Box<_>>> = Some(Box::pin(run(self, Stay::ForOneMessage)));
+        std::future::poll_fn(move |cx| {
+            let mut turn = turn.take().expect("ready at its first poll");
+            if turn.as_mut().poll(cx).is_pending() {
+                runtime.spawn(turn);
+            }
+            Poll::Ready(())
+        })
+    }
+}
+
+/// How long a turn may use the task it runs on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stay {
+    ToTheEnd,
+    ForOneMessage,
+}
+
+async fn run<E: Entity>(due: Due<E>, stay: Stay) {
+    let Due { cell, first } = due;
+    let mut turn = Turn {
+        cell: &cell,
+        kind: &cell.home.kind,
+        ctx: Context::new(Arc::clone(&cell)),
+        entity: Some(cell.entity.lock()),
+        first,
+        batch: VecDeque::new(),
+        stay,
+        since_yield: 0,
+        failures: 0,
+    };
+    while !turn.is_over().await {}
+}
+
+struct Turn<'c, E: Entity> {
+    cell: &'c Arc<Cell<E>>,
+    kind: &'c Kind<E>,
+    ctx: Context<E>,
+    /// `None` only after the turn's end: the entity is let go before the cell is seen as parked.
+    entity: Option<MutexGuard<'c, Option<E>>>,
+    first: Option<Envelope<E>>,
+    batch: VecDeque<Envelope<E>>,
+    stay: Stay,
+    since_yield: u32,
+    /// Failures in a row.
+    failures: u32,
+}
+
+/// What a turn does next.
+enum Step<E: Entity> {
+    Handle(Envelope<E>),
+    /// The mailbox had more: let others run first.
+    MakeRoom,
+    Stop,
+    /// The cell is parked; the turn is over.
+    Parked,
+}
+
+impl<E: Entity> Turn<'_, E> {
+    /// Does one step. `true`: there is nothing left to do.
+    async fn is_over(&mut self) -> bool {
+        if self.cell.is_killed() {
+            self.end_life().await;
+            return self.vacate();
+        }
+        if self.entity().is_none() && !self.start().await {
+            return self.vacate();
+        }
+        match self.next() {
+            Step::Handle(envelope) => self.handle(envelope).await,
+            Step::MakeRoom => self.make_room().await,
+            Step::Stop => {
+                self.stop().await;
+                return self.vacate();
+            }
+            Step::Parked => return true,
+        }
+        // After a failure the entity is gone: perhaps nobody wants it back.
+        self.entity().is_none() && self.vacate()
+    }
+
+    fn entity(&mut self) -> &mut Option<E> {
+        self.entity.as_mut().expect("held until the turn's end")
+    }
+
+    fn next(&mut self) -> Step<E> {
+        if self.ctx.wants_to_stop() {
+            return Step::Stop;
+        }
+        if let Some(envelope) = self.first.take().or_else(|| self.batch.pop_front()) {
+            return Step::Handle(envelope);
+        }
+        let mut queue = self.cell.queue.lock();
+        if queue.mail.is_empty() {
+            if queue.stop {
+                return Step::Stop;
+            }
+            self.entity = None;
+            queue.park();
+            return Step::Parked;
+        }
+        let most = self.kind.batch();
+        if queue.mail.len() <= most {
+            std::mem::swap(&mut self.batch, &mut queue.mail);
+        } else {
+            self.batch.extend(queue.mail.drain(..most));
+        }
+        drop(queue);
+        self.cell.home.stats.dequeued.many(self.batch.len());
+        Step::MakeRoom
+    }
+
+    /// Lets other tasks run now and then; leaves the asker's task for good.
+    async fn make_room(&mut self) {
+        if self.stay == Stay::ForOneMessage {
+            self.stay = Stay::ToTheEnd;
+            let mut left = false;
+            // Pending once, without a waker: whoever polls us then gives us a task of our own.
+            std::future::poll_fn(|_| {
+                if std::mem::replace(&mut left, true) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        } else if self.since_yield >= BEFORE_YIELD || self.kind.slowness.is_slow() {
+            self.since_yield = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn handle(&mut self, envelope: Envelope<E>) {
+        let Envelope {
+            message,
+            ask,
+            failures,
+        } = envelope;
+        self.since_yield += 1;
+        if !self.is_wanted(ask.as_ref()) {
+            return;
+        }
+        let copy = E::redeliver(&message);
+        let cell = self.cell;
+        let sample = Slowness::samples(cell.home.stats.handled.one()).then(Instant::now);
+        let site = self.site(ask.as_ref());
+        let entity = self.entity.as_mut().and_then(|guard| guard.as_mut());
+        let entity = entity.expect("started before the first message");
+        let span = tracing::trace_span!("handle", kind = E::KIND, id = %cell.id);
+        let code = entity.handle(message, &mut self.ctx).instrument(span);
+        let gated = gate::pass(cell, site, code).await;
+        if let Some(began) = sample {
+            self.note_time(began, gated.waited);
+        }
+        let cause = match gated.result {
+            Ok(Ok(())) => {
+                self.failures = 0;
+                if let Some(ask) = ask {
+                    ask.pending.handled();
+                }
+                return;
+            }
+            // The ask is dropped unanswered, which tells its asker.
+            Err(Cut::Killed) => return,
+            Ok(Err(failure)) => Cause::from_failure(&failure),
+            Err(Cut::Panicked(cause)) => cause,
+        };
+        self.message_failed(&cause, ask, copy, failures + 1);
+        self.end_life().await;
+        self.pause().await;
+    }
+
+    /// Whether somebody still waits for the message; a tell is always wanted.
+    fn is_wanted(&self, ask: Option<&Ask>) -> bool {
+        let Some(ask) = ask else {
+            return true;
+        };
+        // On the asker's own task the message has not waited.
+        if self.stay == Stay::ToTheEnd && self.kind.now() >= ask.deadline {
+            ask.pending.fail(AskError::Expired);
+            return false;
+        }
+        ask.pending.begin()
+    }
+
+    fn site(&self, ask: Option<&Ask>) -> CallSite {
+        CallSite {
+            kind: E::KIND,
+            id: self.cell.id.clone(),
+            parent: ask.and_then(|ask| ask.chain.clone()),
+            deadline: ask.map(|ask| ask.deadline),
+        }
+    }
+
+    fn note_time(&self, began: Instant, waited: bool) {
+        let took = began.elapsed();
+        self.kind.latency.record(took);
+        if !waited {
+            self.kind.slowness.note(took);
+        }
+    }
+
+    fn message_failed(
+        &mut self,
+        cause: &Cause,
+        ask: Option<Ask>,
+        copy: Option<E::Message>,
+        failures: u8,
+    ) {
+        self.count_failure(cause, "a handler failed");
+        let poison = copy.is_some();
+        if let Some(message) = copy
+            && failures < MOST_FAILURES
+        {
+            self.first = Some(Envelope {
+                message,
+                ask,
+                failures,
+            });
+            return;
+        }
+        match ask {
+            Some(ask) => {
+                ask.pending.fail(AskError::Failed(cause.clone()));
+                if poison {
+                    self.bury(DeadReason::Poison(cause.clone()), None);
+                }
+            }
+            None => self.bury(DeadReason::Failed(cause.clone()), None),
+        }
+    }
+
+    fn count_failure(&mut self, cause: &Cause, what: &'static str) {
+        self.failures += 1;
+        self.cell.home.stats.failed.one();
+        tracing::warn!(kind = E::KIND, id = %self.cell.id, %cause, "{what}");
+    }
+
+    fn bury(&self, reason: DeadReason, message: Option<&E::Message>) {
+        self.kind
+            .dead_letters
+            .bury::<E>(&self.cell.id, reason, message);
+    }
+
+    /// Begins a life. `false`: it could not be begun; those who waited have been told, and a pause was made.
+    async fn start(&mut self) -> bool {
+        let cell = self.cell;
+        let made = catch_unwind(AssertUnwindSafe(|| self.kind.factory.make(&cell.id)));
+        let result = match made {
+            Ok(None) => return false,
+            Ok(Some(mut entity)) => {
+                let site = self.site(None);
+                let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
+                let code = entity.start(&mut self.ctx).instrument(span);
+                let gated = gate::pass(cell, site, code).await;
+                gated.result.map(|started| started.map(|()| entity))
+            }
+            Err(panic) => Err(Cut::Panicked(Cause::from_panic(&*panic))),
+        };
+        let cause = match result {
+            Ok(Ok(entity)) => {
+                *self.entity() = Some(entity);
+                cell.home.stats.started.one();
+                return true;
+            }
+            Err(Cut::Killed) => return false,
+            Ok(Err(failure)) => Cause::from_failure(&failure),
+            Err(Cut::Panicked(cause)) => cause,
+        };
+        self.count_failure(&cause, "an entity could not start");
+        self.tell_all_waiting(&|| AskError::StartFailed(cause.clone()), &|| {
+            DeadReason::StartFailed(cause.clone())
+        });
+        self.end_life().await;
+        self.pause().await;
+        false
+    }
+
+    /// Fails every message that waits, and leaves the mailbox empty.
+    fn tell_all_waiting(
+        &mut self,
+        error: &dyn Fn() -> AskError,
+        reason: &dyn Fn() -> DeadReason,
+    ) {
+        let mail = std::mem::take(&mut self.cell.queue.lock().mail);
+        self.cell.home.stats.dequeued.many(mail.len());
+        let batch = std::mem::take(&mut self.batch);
+        for envelope in self.first.take().into_iter().chain(batch).chain(mail) {
+            match envelope.ask {
+                Some(ask) => ask.pending.fail(error()),
+                None => self.bury(reason(), Some(&envelope.message)),
+            }
+        }
+    }
+
+    async fn stop(&mut self) {
+        let cell = self.cell;
+        let site = self.site(None);
+        let deadline = self.kind.hosting.stop_deadline;
+        if let Some(entity) = self.entity.as_mut().and_then(|guard| guard.as_mut()) {
+            let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
+            let code = entity.stop(&mut self.ctx).instrument(span);
+            match tokio::time::timeout(deadline, gate::pass(cell, site, code)).await {
+                Err(_) => {
+                    tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity was ended");
+                }
+                Ok(gated) => {
+                    if let Err(Cut::Panicked(cause)) = gated.result {
+                        tracing::warn!(kind = E::KIND, id = %cell.id, %cause, "a stop hook failed");
+                    }
+                }
+            }
+        }
+        self.end_life().await;
+    }
+
+    /// Drops the entity's state and ends what it had started.
+    async fn end_life(&mut self) {
+        self.ctx.life_is_over();
+        let tasks = self.cell.queue.lock().end_life();
+        let entity = self.entity().take();
+        if entity.is_some() {
+            self.cell.home.stats.stopped.one();
+        }
+        if catch_unwind(AssertUnwindSafe(|| drop(entity))).is_err() {
+            tracing::warn!(kind = E::KIND, id = %self.cell.id, "dropping the entity panicked");
+        }
+        if let Some(mut tasks) = tasks {
+            tasks.shutdown().await;
+        }
+    }
+
+    /// Waits before the next life. Ends early when the entity is to stop.
+    async fn pause(&mut self) {
+        let pause = self.kind.hosting.restart.after(self.failures);
+        let mut over = std::pin::pin!(tokio::time::sleep(pause));
+        std::future::poll_fn(|cx| {
+            self.cell.waits(cx.waker());
+            if self.cell.is_killed() || self.cell.queue.lock().stop {
+                return Poll::Ready(());
+            }
+            over.as_mut().poll(cx)
+        })
+        .await;
+    }
+
+    /// Takes the cell out of the table, unless somebody waits for a new life.
+    fn vacate(&mut self) -> bool {
+        let cell = self.cell;
+        let mut table = cell.home.table.lock();
+        let mut queue = cell.queue.lock();
+        let waiting =
+            self.first.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
+        let pinned = queue.pinned && table.open && !queue.stop;
+        let can_live = self.kind.factory.is_on_demand() && !cell.is_killed();
+        if can_live && (waiting || pinned) {
+            // An order to stop that came with idleness is void when messages come; one that came with closing is not.
+            queue.stop &= !table.open;
+            return false;
+        }
+        queue.phase = Phase::Gone;
+        table.remove(cell);
+        drop(queue);
+        drop(table);
+        self.tell_all_waiting(&|| AskError::NotSent(stopped(cell)), &|| DeadReason::Stopped);
+        self.entity = None;
+        if !self.kind.factory.is_on_demand() {
+            self.kind.node.actor_ended(&cell.id);
+        }
+        self.kind.one_less();
+        true
+    }
+}
+
+pub(crate) fn stopped<E: Entity>(cell: &Cell<E>) -> TellError {
+    TellError::Stopped {
+        kind: E::KIND,
+        id: cell.id.clone(),
+    }
+}

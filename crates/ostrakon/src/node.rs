@@ -1,0 +1,200 @@
+//! `Node`: one process's part in the system, and the way to every entity.
+
+use std::{
+    any::TypeId,
+    sync::{Arc, Weak},
+};
+
+use ostrakon_core::{EntityId, Epoch, NodeName, ShardId};
+use thiserror::Error;
+
+use crate::{
+    DeadLetterSubscription, Entity, EntityRef, NodeBuilder, Receptionist, TellError,
+    TopologySnapshot, TopologySubscription,
+    actors::Actors,
+    clock::Clock,
+    dead_letters::DeadLetters,
+    host::{AnyHost, Host},
+    topology::{MemberStatus, Topology},
+};
+
+/// A running node. Cheap to clone; all clones are the same node. End it with [`Node::leave`].
+#[derive(Clone)]
+pub struct Node(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) name: NodeName,
+    pub(crate) clock: Clock,
+    pub(crate) force_serialization: bool,
+    pub(crate) dead_letters: DeadLetters,
+    pub(crate) topology: Topology,
+    /// Few, and looked up for every ref that is made: a list is faster than a map.
+    pub(crate) hosts: Vec<Hosted>,
+    pub(crate) actors: Actors,
+    pub(crate) receptionist: Receptionist,
+}
+
+/// One kind that this node hosts.
+pub(crate) struct Hosted {
+    pub(crate) kind: &'static str,
+    pub(crate) entity: TypeId,
+    pub(crate) host: Arc<dyn AnyHost>,
+}
+
+impl Node {
+    /// Begins to describe a node. The name is what operators and other nodes call it, such as `node-1`.
+    pub fn builder(name: impl Into<String>) -> NodeBuilder {
+        NodeBuilder::new(name.into())
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &NodeName {
+        &self.0.name
+    }
+
+    /// A typed ref to an entity, wherever it lives. Making one sends nothing and starts nothing; an id that
+    /// cannot be used is reported by the first send.
+    pub fn entity<E: Entity>(&self, id: impl AsRef<str>) -> E::Ref {
+        let entity = match EntityId::new(id) {
+            Ok(id) => EntityRef::of(self.host::<E>(), id),
+            Err(error) => EntityRef::nowhere(error.into()),
+        };
+        entity.into()
+    }
+
+    fn host<E: Entity>(&self) -> Option<Arc<Host<E>>> {
+        let entity = TypeId::of::<E>();
+        let hosted = self.0.hosts.iter().find(|h| h.entity == entity)?;
+        downcast(&hosted.host)
+    }
+
+    fn host_named(&self, kind: &str) -> Result<&Arc<dyn AnyHost>, TellError> {
+        let hosted = self.0.hosts.iter().find(|hosted| hosted.kind == kind);
+        hosted
+            .map(|hosted| &hosted.host)
+            .ok_or_else(|| TellError::UnknownKind {
+                kind: kind.to_owned(),
+            })
+    }
+
+    pub(crate) fn keep_running(&self, kind: &str, id: &EntityId) -> Result<(), TellError> {
+        self.host_named(kind)?.keep_running(id)
+    }
+
+    /// Which shard an entity belongs to, and who owns that.
+    pub fn locate(&self, kind: &str, id: impl AsRef<str>) -> Result<Location, TellError> {
+        let id = EntityId::new(id)?;
+        let shard = self.host_named(kind)?.group().shard_of(&id)?;
+        Ok(Location {
+            shard,
+            node: self.0.name.clone(),
+            epoch: Epoch::new(1),
+        })
+    }
+
+    /// Tells an entity a message that is already encoded with its kind's codec: for gateways and tools.
+    pub fn tell_encoded(
+        &self,
+        kind: &str,
+        id: impl AsRef<str>,
+        message: Vec<u8>,
+    ) -> Result<(), TellError> {
+        let id = EntityId::new(id)?;
+        self.host_named(kind)?.tell_encoded(&id, message)
+    }
+
+    /// How many entities of this kind are in memory on this node.
+    pub fn active(&self, kind: &str) -> Result<usize, TellError> {
+        Ok(self.host_named(kind)?.active())
+    }
+
+    /// The messages that will never be handled, from now on.
+    pub fn dead_letters(&self) -> DeadLetterSubscription {
+        self.0.dead_letters.subscribe()
+    }
+
+    /// Finds actors by what they offer.
+    pub fn receptionist(&self) -> &Receptionist {
+        &self.0.receptionist
+    }
+
+    /// The nodes this node knows.
+    pub fn topology(&self) -> TopologySnapshot {
+        self.0.topology.snapshot()
+    }
+
+    /// A snapshot at once, and one after every change.
+    pub fn subscribe_topology(&self) -> TopologySubscription {
+        self.0.topology.subscribe()
+    }
+
+    /// Stops every entity and actor in good order: no new messages, those that wait are handled, `stop` hooks run, each
+    /// kind within its stop deadline; what is not done then is ended.
+    pub async fn leave(&self) -> Result<(), LeaveError> {
+        let inner = &self.0;
+        inner.topology.set_status(&inner.name, MemberStatus::Leaving);
+        let mut hosts: Vec<_> = inner.hosts.iter().map(|h| Arc::clone(&h.host)).collect();
+        hosts.extend(inner.actors.close());
+        let closing = hosts.iter().map(|host| host.close());
+        let stuck = futures_util::future::join_all(closing).await.iter().sum();
+        inner.topology.set_status(&inner.name, MemberStatus::Down);
+        match stuck {
+            0 => Ok(()),
+            entities => Err(LeaveError::Stuck { entities }),
+        }
+    }
+
+    pub(crate) fn weak(&self) -> WeakNode {
+        WeakNode(Arc::downgrade(&self.0))
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Node({})", self.0.name)
+    }
+}
+
+pub(crate) fn downcast<E: Entity>(host: &Arc<dyn AnyHost>) -> Option<Arc<Host<E>>> {
+    Arc::clone(host).as_any().downcast().ok()
+}
+
+/// A node that its own parts refer to without keeping it alive.
+#[derive(Clone)]
+pub(crate) struct WeakNode(pub(crate) Weak<Inner>);
+
+impl WeakNode {
+    pub(crate) fn upgrade(&self) -> Option<Node> {
+        self.0.upgrade().map(Node)
+    }
+
+    pub(crate) fn actor_ended(&self, name: &EntityId) {
+        if let Some(node) = self.upgrade() {
+            node.0.receptionist.actor_ended(name);
+            node.0.actors.ended(name);
+        }
+    }
+}
+
+/// Where an entity lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Its shard.
+    pub shard: ShardId,
+    /// The node that owns the shard.
+    pub node: NodeName,
+    /// Which ownership of the shard this is.
+    pub epoch: Epoch,
+}
+
+/// Why leaving was not clean.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LeaveError {
+    /// Some entities hold a thread without ever waiting, so they cannot be ended. Everything else has stopped; end the process.
+    #[error("{entities} entities would not end: their code never waits; end the process")]
+    Stuck {
+        /// How many.
+        entities: usize,
+    },
+}

@@ -1,0 +1,362 @@
+//! `Reply<T>`: the way back from an entity to whoever asked.
+//!
+//! A reply travels inside the message. Asker and reply share a slot; the runtime holds a third hand on it, the
+//! [`Pending`], with which it says what became of the message when the handler does not. Invariant: the asker
+//! learns exactly one outcome, and the first one counts.
+
+use std::{
+    mem,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{
+    AskError, Payload,
+    wire::{self, AnswerPort, Port},
+};
+
+/// Answers one ask. Send it to its asker with [`Reply::send`], keep it for later, or pass it on inside another message.
+///
+/// Dropping the last copy without answering gives the asker [`AskError::NoReply`].
+pub struct Reply<T: Payload>(Target<T>);
+
+enum Target<T: Payload> {
+    /// A tell: nobody waits.
+    Nobody,
+    /// The asker is in this process.
+    Here(Arc<Slot<T>>),
+    /// The asker is behind a codec: on another node, or in this one with forced serialization.
+    There(AnswerPort),
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// The asker has it, or it is on its way.
+    Delivered,
+    /// The message was told, not asked: nobody waits.
+    NotAsked,
+    /// The asker has given up: its deadline passed, or it dropped the ask.
+    TooLate,
+    /// Another copy of this reply was faster.
+    Already,
+}
+
+impl<T: Payload> Reply<T> {
+    /// A reply that nobody waits for: put it into a message that is told.
+    pub fn ignored() -> Self {
+        Self(Target::Nobody)
+    }
+
+    /// Answers. Of several copies of one reply the first answer counts.
+    pub fn send(mut self, value: T) -> Answered {
+        match mem::replace(&mut self.0, Target::Nobody) {
+            Target::Nobody => Answered::NotAsked,
+            Target::Here(slot) => {
+                // The copy count no longer matters once there is an outcome, so it is not brought down.
+                slot.answer(Ok(value))
+            }
+            Target::There(port) => port.send(&value),
+        }
+    }
+
+    /// Whether somebody still waits for the answer: lets a handler skip work that nobody wants any more.
+    pub fn is_wanted(&self) -> bool {
+        match &self.0 {
+            Target::Nobody => false,
+            Target::Here(slot) => slot.is_wanted(),
+            Target::There(port) => port.is_wanted(),
+        }
+    }
+
+    /// Answers or fails without using this copy up.
+    pub(crate) fn settle(&self, outcome: Result<T, AskError>) -> Answered {
+        match &self.0 {
+            Target::Here(slot) => slot.answer(outcome),
+            Target::Nobody | Target::There(_) => Answered::NotAsked,
+        }
+    }
+
+    pub(crate) fn to(slot: &Arc<Slot<T>>) -> Self {
+        slot.state.lock().copies += 1;
+        Self(Target::Here(Arc::clone(slot)))
+    }
+}
+
+impl<T: Payload> Clone for Reply<T> {
+    fn clone(&self) -> Self {
+        match &self.0 {
+            Target::Nobody => Self::ignored(),
+            Target::Here(slot) => Self::to(slot),
+            Target::There(port) => Self(Target::There(port.clone())),
+        }
+    }
+}
+
+impl<T: Payload> Drop for Reply<T> {
+    fn drop(&mut self) {
+        if let Target::Here(slot) = &self.0 {
+            slot.copy_dropped();
+        }
+    }
+}
+
+impl<T: Payload> std::fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match &self.0 {
+            Target::Nobody => "Reply(nobody)",
+            Target::Here(_) => "Reply(here)",
+            Target::There(_) => "Reply(there)",
+        })
+    }
+}
+
+impl<T: Payload> Serialize for Reply<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let place = match &self.0 {
+            Target::Nobody => None,
+            Target::Here(_) => Some(wire::export(|codec| {
+                Port::Answer(AnswerPort::decoding(self.clone(), codec))
+            })?),
+            Target::There(port) => Some(wire::export(|_| Port::Answer(port.clone()))?),
+        };
+        place.serialize(serializer)
+    }
+}
+
+impl<'de, T: Payload> Deserialize<'de> for Reply<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Some(place) = Option::<u32>::deserialize(deserializer)? else {
+            return Ok(Self::ignored());
+        };
+        match wire::import(place)? {
+            None => Ok(Self::ignored()),
+            Some(Port::Answer(port)) => Ok(Self(Target::There(port))),
+            Some(Port::Items(_)) => Err(serde::de::Error::custom(
+                "the message has a stream reply where a reply is expected",
+            )),
+        }
+    }
+}
+
+/// What asker, reply and runtime share for one ask.
+pub(crate) struct Slot<T> {
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    stage: Stage,
+    outcome: Option<Result<T, AskError>>,
+    waker: Option<Waker>,
+    /// Live [`Reply`] copies.
+    copies: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The message waits for its turn.
+    Waiting,
+    /// A handler has it.
+    Running,
+    /// The handler ended well and somebody kept the reply: the answer may come later.
+    Kept,
+    /// Answered or failed.
+    Settled,
+    /// The asker is gone.
+    Abandoned,
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                stage: Stage::Waiting,
+                outcome: None,
+                waker: None,
+                copies: 0,
+            }),
+        })
+    }
+
+    /// The outcome, if it is there: once.
+    pub(crate) fn take(&self) -> Option<Result<T, AskError>> {
+        self.state.lock().outcome.take()
+    }
+
+    /// The asker's side: the outcome, once.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, AskError>> {
+        let mut state = self.state.lock();
+        if let Some(outcome) = state.outcome.take() {
+            return Poll::Ready(outcome);
+        }
+        if !state.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            state.waker = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// The asker gives up: tells what is known at this moment.
+    pub(crate) fn give_up(&self) -> Result<T, AskError> {
+        let mut state = self.state.lock();
+        if let Some(outcome) = state.outcome.take() {
+            return outcome;
+        }
+        let waited = state.stage == Stage::Waiting;
+        state.stage = Stage::Abandoned;
+        Err(if waited {
+            AskError::Expired
+        } else {
+            AskError::TimedOut
+        })
+    }
+
+    /// The asker is gone and wants nothing any more.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        if state.stage != Stage::Settled {
+            state.stage = Stage::Abandoned;
+        }
+    }
+
+    pub(crate) fn answer(&self, outcome: Result<T, AskError>) -> Answered {
+        let mut state = self.state.lock();
+        match state.stage {
+            Stage::Settled => Answered::Already,
+            Stage::Abandoned => {
+                metrics::counter!("ostrakon_late_replies_total").increment(1);
+                Answered::TooLate
+            }
+            Stage::Waiting | Stage::Running | Stage::Kept => {
+                state.stage = Stage::Settled;
+                state.outcome = Some(outcome);
+                let waker = state.waker.take();
+                drop(state);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                Answered::Delivered
+            }
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !matches!(
+            self.state.lock().stage,
+            Stage::Settled | Stage::Abandoned
+        )
+    }
+
+    fn copy_dropped(&self) {
+        let mut state = self.state.lock();
+        state.copies -= 1;
+        // Before its turn is over the runtime speaks for the message: it knows better why there is no answer.
+        let last_hope_gone = state.copies == 0 && state.stage == Stage::Kept;
+        drop(state);
+        if last_hope_gone {
+            self.answer(Err(AskError::NoReply));
+        }
+    }
+}
+
+/// The runtime's hand on an ask, whatever the type of its answer.
+pub(crate) trait Settle: Send + Sync {
+    /// The message's turn has come. `false`: nobody wants it any more, it must not run.
+    fn begin(&self) -> bool;
+    /// The handler ended well; if nobody answered and nobody can any more, that is the outcome.
+    fn handled(&self);
+    /// The message failed with `error`, unless it was answered before.
+    fn fail(&self, error: AskError);
+    /// The runtime lets go without a word: the entity ended under the message.
+    fn let_go(&self);
+}
+
+impl<T: Send> Settle for Slot<T> {
+    fn begin(&self) -> bool {
+        let mut state = self.state.lock();
+        match state.stage {
+            Stage::Waiting => state.stage = Stage::Running,
+            Stage::Running | Stage::Kept | Stage::Settled => {}
+            Stage::Abandoned => return false,
+        }
+        true
+    }
+
+    fn handled(&self) {
+        let mut state = self.state.lock();
+        if state.stage == Stage::Running {
+            state.stage = Stage::Kept;
+            let unanswerable = state.copies == 0;
+            drop(state);
+            if unanswerable {
+                self.answer(Err(AskError::NoReply));
+            }
+        }
+    }
+
+    fn fail(&self, error: AskError) {
+        self.answer(Err(error));
+    }
+
+    fn let_go(&self) {
+        let stage = self.state.lock().stage;
+        match stage {
+            Stage::Waiting | Stage::Running => {
+                self.answer(Err(AskError::Interrupted));
+            }
+            Stage::Kept | Stage::Settled | Stage::Abandoned => {}
+        }
+    }
+}
+
+/// A streaming ask: it is answered when its turn has come, the items follow on their own way.
+pub(crate) struct Opening(pub(crate) Arc<Slot<()>>);
+
+impl Settle for Opening {
+    fn begin(&self) -> bool {
+        let wanted = self.0.begin();
+        if wanted {
+            self.0.answer(Ok(()));
+        }
+        wanted
+    }
+
+    fn handled(&self) {}
+
+    fn fail(&self, error: AskError) {
+        self.0.fail(error);
+    }
+
+    fn let_go(&self) {
+        self.0.let_go();
+    }
+}
+
+/// The envelope's hand on its ask. If it is dropped without a word, the asker learns that the entity ended.
+pub(crate) struct Pending(Arc<dyn Settle>);
+
+impl Pending {
+    pub(crate) fn new(slot: Arc<dyn Settle>) -> Self {
+        Self(slot)
+    }
+
+    pub(crate) fn begin(&self) -> bool {
+        self.0.begin()
+    }
+
+    pub(crate) fn handled(&self) {
+        self.0.handled();
+    }
+
+    pub(crate) fn fail(&self, error: AskError) {
+        self.0.fail(error);
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}

@@ -1,0 +1,79 @@
+//! Topology: which nodes there are, as far as this node knows.
+//!
+//! Consumers read a snapshot or subscribe to changes. It is advice about reachability; who owns a shard is decided elsewhere.
+
+use ostrakon_core::NodeName;
+use tokio::sync::watch;
+
+/// The nodes of the cluster at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopologySnapshot {
+    /// All known nodes, ordered by name.
+    pub members: Vec<Member>,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: NodeName,
+    /// What it is doing.
+    pub status: MemberStatus,
+}
+
+/// What a node is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum MemberStatus {
+    /// A full member.
+    Up,
+    /// Handing its entities over before it goes.
+    Leaving,
+    /// Gone.
+    Down,
+}
+
+/// This node's view, which the plane keeps up to date.
+pub(crate) struct Topology(watch::Sender<TopologySnapshot>);
+
+impl Topology {
+    /// A cluster of one.
+    pub(crate) fn alone(name: NodeName) -> Self {
+        let status = MemberStatus::Up;
+        let members = vec![Member { name, status }];
+        Self(watch::Sender::new(TopologySnapshot { members }))
+    }
+
+    pub(crate) fn snapshot(&self) -> TopologySnapshot {
+        self.0.borrow().clone()
+    }
+
+    pub(crate) fn subscribe(&self) -> TopologySubscription {
+        let mut changes = self.0.subscribe();
+        changes.mark_changed();
+        TopologySubscription(changes)
+    }
+
+    /// Notes what a node is doing; subscribers hear of real changes only.
+    pub(crate) fn set_status(&self, name: &NodeName, status: MemberStatus) {
+        self.0.send_if_modified(|snapshot| {
+            let member = snapshot.members.iter_mut().find(|m| m.name == *name);
+            let Some(member) = member.filter(|m| m.status != status) else {
+                return false;
+            };
+            member.status = status;
+            true
+        });
+    }
+}
+
+/// Receives a snapshot at once and after every change.
+pub struct TopologySubscription(watch::Receiver<TopologySnapshot>);
+
+impl TopologySubscription {
+    /// The next snapshot; `None` once the node is gone. Changes that came faster than they were read are seen as one.
+    pub async fn next(&mut self) -> Option<TopologySnapshot> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().clone())
+    }
+}
