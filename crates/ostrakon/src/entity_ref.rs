@@ -3,7 +3,7 @@
 //! Making one costs a hash; it holds the way to the entity, not the entity, so it stays good when the entity stops, fails
 //! or moves. An ask to an entity that is free runs right here, on the asker's task; a tell never does.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 
 use ostrakon_core::{EntityId, Time};
 
@@ -20,6 +20,9 @@ use crate::{
 
 /// Deeper chains of asks do not run on the outermost asker's stack.
 const DEEPEST_HERE: usize = 8;
+
+/// How many asks a thread answers on the spot before it lets other tasks run.
+const BEFORE_YIELD: u32 = 32;
 
 /// A way to one entity. Cheap to clone; made by [`Node::entity`](crate::Node::entity).
 pub struct EntityRef<E: Entity> {
@@ -119,8 +122,7 @@ impl<E: Entity> EntityRef<E> {
     pub fn try_tell(&self, message: E::Message) -> Result<(), TellError> {
         let (host, id, place) = self.target()?;
         let message = host.cross_codec(message)?;
-        let now = host.kind.now();
-        if let Some(due) = host.deliver(place, id, Envelope::tell(message), now)? {
+        if let Some(due) = host.deliver(place, id, Envelope::tell(message))? {
             due.spawn(&host.kind.runtime);
         }
         Ok(())
@@ -134,7 +136,7 @@ impl<E: Entity> EntityRef<E> {
         make: impl FnOnce(Reply<R>) -> E::Message,
     ) -> impl Future<Output = Result<R, AskError>> + Send {
         let slot = Slot::new();
-        let message = make(Reply::to(&slot));
+        let message = make(Reply::first(&slot));
         self.ask_slot(slot, message)
     }
 
@@ -173,7 +175,10 @@ impl<E: Entity> EntityRef<E> {
             let cycle = CallChain::then(inherited.chain, E::KIND, id.clone());
             return Err(AskError::Cycle(cycle));
         }
-        let asked = Asked(&slot);
+        let asked = Asked {
+            slot: &slot,
+            over: false,
+        };
         let message = host.cross_codec(message)?;
         let now = host.kind.now();
         let deadline = inherited
@@ -185,9 +190,9 @@ impl<E: Entity> EntityRef<E> {
             deadline,
             chain: inherited.chain,
         };
-        let due = host.deliver(place, id, Envelope::ask(message, ask), now)?;
+        let due = host.deliver(place, id, Envelope::ask(message, ask))?;
         if let Some(due) = due {
-            run(host, due, depth).await;
+            run(host, due.at(now), depth).await;
         }
         asked.outcome(host, deadline).await
     }
@@ -206,29 +211,46 @@ async fn run<E: Entity>(host: &Host<E>, due: Due<E>, depth: usize) {
         due.spawn(&host.kind.runtime);
     } else {
         due.run_here(&host.kind.runtime).await;
+        // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
+        if ASKS_HERE.replace(ASKS_HERE.get().wrapping_add(1)) % BEFORE_YIELD == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
+thread_local! {
+    /// How many asks were answered on the spot, on this thread.
+    static ASKS_HERE: Cell<u32> = const { Cell::new(0) };
+}
+
 /// The asker's hold on its ask: letting go takes the message back.
-struct Asked<'s, R>(&'s Slot<R>);
+struct Asked<'s, R> {
+    slot: &'s Slot<R>,
+    over: bool,
+}
 
 impl<R> Asked<'_, R> {
-    async fn outcome<E: Entity>(self, host: &Host<E>, deadline: Time) -> Result<R, AskError> {
-        if let Some(outcome) = self.0.take() {
-            return outcome;
-        }
-        let answer = std::future::poll_fn(|cx| self.0.poll(cx));
-        let deadline = host.kind.clock.instant(deadline);
-        match tokio::time::timeout_at(deadline, answer).await {
-            Ok(outcome) => outcome,
-            Err(_) => self.0.give_up(),
-        }
+    async fn outcome<E: Entity>(mut self, host: &Host<E>, deadline: Time) -> Result<R, AskError> {
+        let slot = self.slot;
+        let outcome = match slot.take() {
+            Some(outcome) => outcome,
+            None => {
+                let answer = std::future::poll_fn(|cx| slot.poll(cx));
+                let deadline = host.kind.clock.instant(deadline);
+                let answer = tokio::time::timeout_at(deadline, answer).await;
+                answer.unwrap_or_else(|_| slot.give_up())
+            }
+        };
+        self.over = true;
+        outcome
     }
 }
 
 impl<R> Drop for Asked<'_, R> {
     fn drop(&mut self) {
-        self.0.abandon();
+        if !self.over {
+            self.slot.abandon();
+        }
     }
 }
 

@@ -16,15 +16,15 @@ pub(crate) mod turn;
 
 use std::{any::Any, pin::Pin, sync::Arc, time::Duration};
 
-use ostrakon_core::{EntityId, ShardGroup, ShardId, ShardOutOfRange, Time, stable_hash};
+use ostrakon_core::{EntityId, ShardGroup, ShardId, ShardOutOfRange, stable_hash};
 use tokio::task::AbortHandle;
 
 use self::{
     cell::{Cell, Phase},
     envelope::Envelope,
-    home::{Found, Home, Table},
+    home::{Cells, Found, Home, Table},
     kind::{Factory, Kind, KindParts},
-    turn::Due,
+    turn::{Due, stopped},
 };
 use crate::{Entity, TellError, wire};
 
@@ -81,48 +81,46 @@ impl<E: Entity> Host<E> {
         place: Place,
         id: &EntityId,
         envelope: Envelope<E>,
-        now: Time,
     ) -> Result<Option<Due<E>>, TellError> {
         let home = &self.homes[place.shard.index()];
         let mut table = home.table.lock();
-        let Some(found) = self.find_or_make(home, &mut table, place.key, id, now) else {
-            return Err(TellError::Stopped {
-                kind: E::KIND,
-                id: id.clone(),
-            });
-        };
-        let cell = match found {
-            Found::Old(cell) => cell,
-            Found::New(cell) => return Ok(Some(Due::new(cell, Some(envelope)))),
+        let Table {
+            open,
+            queued,
+            cells,
+        } = &mut *table;
+        if !*open {
+            return Err(stopped::<E>(id));
+        }
+        let cell = match self.find_or_make(home, cells, place.key, id) {
+            None => return Err(stopped::<E>(id)),
+            Some(Found::New(cell)) => return Ok(Some(Due::new(cell, Some(envelope)))),
+            Some(Found::Old(cell)) => cell,
         };
         let mut queue = cell.queue.lock();
-        queue.last_used = now;
         if queue.phase == Phase::Parked {
             queue.phase = Phase::Taken;
             return Ok(Some(Due::new(cell, Some(envelope))));
         }
         queue.push(cell, envelope)?;
+        *queued += 1;
         Ok(None)
     }
 
-    /// `None` when the shard is closed, or when entities of this kind are not made on demand and there is none.
+    /// `None` when entities of this kind are not made on demand and there is none.
     fn find_or_make<'t>(
         &self,
         home: &Arc<Home<E>>,
-        table: &'t mut Table<E>,
+        cells: &'t mut Cells<E>,
         key: u64,
         id: &EntityId,
-        now: Time,
     ) -> Option<Found<'t, E>> {
-        if !table.open {
-            return None;
-        }
         if !self.kind.factory.is_on_demand() {
-            return table.find(key, id).map(Found::Old);
+            return cells.find(key, id).map(Found::Old);
         }
-        Some(table.find_or_make(key, id, || {
+        Some(cells.find_or_make(key, id, || {
             self.kind.one_more();
-            Cell::taken(id.clone(), key, Arc::clone(home), now)
+            Cell::taken(id.clone(), key, Arc::clone(home))
         }))
     }
 
@@ -130,9 +128,11 @@ impl<E: Entity> Host<E> {
     pub(crate) fn keep_running(&self, id: &EntityId) -> Result<(), TellError> {
         let place = self.place(id)?;
         let home = &self.homes[place.shard.index()];
-        let now = self.kind.now();
         let mut table = home.table.lock();
-        let due = match self.find_or_make(home, &mut table, place.key, id, now) {
+        if !table.open {
+            return Err(stopped::<E>(id));
+        }
+        let due = match self.find_or_make(home, &mut table.cells, place.key, id) {
             None => None,
             Some(Found::Old(cell)) => {
                 cell.queue.lock().pinned = true;
@@ -154,11 +154,10 @@ impl<E: Entity> Host<E> {
     pub(crate) fn insert(&self, id: &EntityId, entity: E) -> Result<bool, TellError> {
         let place = self.place(id)?;
         let home = &self.homes[place.shard.index()];
-        let now = self.kind.now();
         let mut table = home.table.lock();
-        let made = table.find_or_make(place.key, id, || {
+        let made = table.cells.find_or_make(place.key, id, || {
             self.kind.one_more();
-            Cell::taken(id.clone(), place.key, Arc::clone(home), now)
+            Cell::taken(id.clone(), place.key, Arc::clone(home))
         });
         let due = match made {
             Found::Old(_) => return Ok(false),
@@ -175,7 +174,7 @@ impl<E: Entity> Host<E> {
     fn all_cells(&self) -> Vec<Arc<Cell<E>>> {
         let mut all = Vec::with_capacity(self.kind.active());
         for home in &self.homes {
-            all.extend(home.table.lock().cells().cloned());
+            all.extend(home.table.lock().cells.iter().cloned());
         }
         all
     }
@@ -224,7 +223,7 @@ impl<E: Entity> Drop for Host<E> {
         }
         for home in &self.homes {
             // Cells know their home: without this they would keep each other in memory.
-            let cells = home.table.lock().take_cells();
+            let cells = home.table.lock().cells.take();
             drop(cells);
         }
     }
@@ -258,7 +257,7 @@ impl<E: Entity> AnyHost for Host<E> {
         let ports = Vec::new();
         let message = wire::decode(E::CODEC, wire::Encoded { bytes, ports })?;
         let place = self.place(id)?;
-        let due = self.deliver(place, id, Envelope::tell(message), self.kind.now())?;
+        let due = self.deliver(place, id, Envelope::tell(message))?;
         if let Some(due) = due {
             due.spawn(&self.kind.runtime);
         }

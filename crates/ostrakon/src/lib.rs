@@ -51,4 +51,9 @@ pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription}
 pub mod generated {
     pub use futures_core::Stream;
     pub use serde;
+
+    /// Asks for a future that is `Send` where it is made, so that one that is not is reported there.
+    pub fn sendable<F: Future + Send>(future: F) -> impl Future<Output = F::Output> + Send {
+        future
+    }
 }

@@ -6,7 +6,10 @@
 
 use std::{
     mem,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU32, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 
@@ -80,8 +83,8 @@ impl<T: Payload> Reply<T> {
         }
     }
 
-    pub(crate) fn to(slot: &Arc<Slot<T>>) -> Self {
-        slot.state.lock().copies += 1;
+    /// The first copy of the reply to a new ask, which counts it already.
+    pub(crate) fn first(slot: &Arc<Slot<T>>) -> Self {
         Self(Target::Here(Arc::clone(slot)))
     }
 }
@@ -90,7 +93,10 @@ impl<T: Payload> Clone for Reply<T> {
     fn clone(&self) -> Self {
         match &self.0 {
             Target::Nobody => Self::ignored(),
-            Target::Here(slot) => Self::to(slot),
+            Target::Here(slot) => {
+                slot.copies.fetch_add(1, Ordering::Relaxed);
+                Self(Target::Here(Arc::clone(slot)))
+            }
             Target::There(port) => Self(Target::There(port.clone())),
         }
     }
@@ -143,119 +149,124 @@ impl<'de, T: Payload> Deserialize<'de> for Reply<T> {
 }
 
 /// What asker, reply and runtime share for one ask.
+///
+/// The stage decides who may do what and is changed by compare-and-swap; the value and the waker are only touched by
+/// whoever the stage has let through.
 pub(crate) struct Slot<T> {
-    state: Mutex<State<T>>,
+    stage: AtomicU8,
+    /// Live [`Reply`] copies.
+    copies: AtomicU32,
+    mail: Mutex<Mail<T>>,
 }
 
-struct State<T> {
-    stage: Stage,
+struct Mail<T> {
     outcome: Option<Result<T, AskError>>,
     waker: Option<Waker>,
-    /// Live [`Reply`] copies.
-    copies: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The message waits for its turn.
-    Waiting,
-    /// A handler has it.
-    Running,
-    /// The handler ended well and somebody kept the reply: the answer may come later.
-    Kept,
-    /// Answered or failed.
-    Settled,
-    /// The asker is gone.
-    Abandoned,
-}
+/// The message waits for its turn.
+const WAITING: u8 = 0;
+/// A handler has it.
+const RUNNING: u8 = 1;
+/// The handler ended well and somebody kept the reply: the answer may come later.
+const KEPT: u8 = 2;
+/// Answered or failed.
+const SETTLED: u8 = 3;
+/// The asker is gone.
+const ABANDONED: u8 = 4;
 
 impl<T> Slot<T> {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
-                stage: Stage::Waiting,
+            stage: AtomicU8::new(WAITING),
+            copies: AtomicU32::new(1),
+            mail: Mutex::new(Mail {
                 outcome: None,
                 waker: None,
-                copies: 0,
             }),
         })
     }
 
+    /// Moves from one stage to another. `false`: it was in a different one.
+    fn advance(&self, from: u8, to: u8) -> bool {
+        let swapped = self
+            .stage
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        swapped.is_ok()
+    }
+
+    /// Moves to `to` from any stage in which the ask is open, and returns the stage it was in.
+    fn close(&self, to: u8) -> u8 {
+        let closed = self
+            .stage
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |stage| {
+                (stage < SETTLED).then_some(to)
+            });
+        closed.unwrap_or_else(|stage| stage)
+    }
+
+    fn stage(&self) -> u8 {
+        self.stage.load(Ordering::Acquire)
+    }
+
     /// The outcome, if it is there: once.
     pub(crate) fn take(&self) -> Option<Result<T, AskError>> {
-        self.state.lock().outcome.take()
+        self.mail.lock().outcome.take()
     }
 
     /// The asker's side: the outcome, once.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, AskError>> {
-        let mut state = self.state.lock();
-        if let Some(outcome) = state.outcome.take() {
+        let mut mail = self.mail.lock();
+        if let Some(outcome) = mail.outcome.take() {
             return Poll::Ready(outcome);
         }
-        if !state.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
-            state.waker = Some(cx.waker().clone());
+        if !mail.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+            mail.waker = Some(cx.waker().clone());
         }
         Poll::Pending
     }
 
-    /// The asker gives up: tells what is known at this moment.
+    /// The asker's deadline has passed: tells what is known at this moment.
     pub(crate) fn give_up(&self) -> Result<T, AskError> {
-        let mut state = self.state.lock();
-        if let Some(outcome) = state.outcome.take() {
-            return outcome;
+        match self.close(ABANDONED) {
+            WAITING => Err(AskError::Expired),
+            RUNNING | KEPT => Err(AskError::TimedOut),
+            // Settled a moment ago: its outcome is there, or about to be.
+            _ => self.take().unwrap_or(Err(AskError::TimedOut)),
         }
-        let waited = state.stage == Stage::Waiting;
-        state.stage = Stage::Abandoned;
-        Err(if waited {
-            AskError::Expired
-        } else {
-            AskError::TimedOut
-        })
     }
 
     /// The asker is gone and wants nothing any more.
     pub(crate) fn abandon(&self) {
-        let mut state = self.state.lock();
-        if state.stage != Stage::Settled {
-            state.stage = Stage::Abandoned;
-        }
+        self.close(ABANDONED);
     }
 
     pub(crate) fn answer(&self, outcome: Result<T, AskError>) -> Answered {
-        let mut state = self.state.lock();
-        match state.stage {
-            Stage::Settled => Answered::Already,
-            Stage::Abandoned => {
+        match self.close(SETTLED) {
+            SETTLED => return Answered::Already,
+            ABANDONED => {
                 metrics::counter!("ostrakon_late_replies_total").increment(1);
-                Answered::TooLate
+                return Answered::TooLate;
             }
-            Stage::Waiting | Stage::Running | Stage::Kept => {
-                state.stage = Stage::Settled;
-                state.outcome = Some(outcome);
-                let waker = state.waker.take();
-                drop(state);
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-                Answered::Delivered
-            }
+            _ => {}
         }
+        let mut mail = self.mail.lock();
+        mail.outcome = Some(outcome);
+        let waker = mail.waker.take();
+        drop(mail);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Answered::Delivered
     }
 
     fn is_wanted(&self) -> bool {
-        !matches!(
-            self.state.lock().stage,
-            Stage::Settled | Stage::Abandoned
-        )
+        self.stage() < SETTLED
     }
 
     fn copy_dropped(&self) {
-        let mut state = self.state.lock();
-        state.copies -= 1;
         // Before its turn is over the runtime speaks for the message: it knows better why there is no answer.
-        let last_hope_gone = state.copies == 0 && state.stage == Stage::Kept;
-        drop(state);
-        if last_hope_gone {
+        if self.copies.fetch_sub(1, Ordering::AcqRel) == 1 && self.stage() == KEPT {
             self.answer(Err(AskError::NoReply));
         }
     }
@@ -275,24 +286,16 @@ pub(crate) trait Settle: Send + Sync {
 
 impl<T: Send> Settle for Slot<T> {
     fn begin(&self) -> bool {
-        let mut state = self.state.lock();
-        match state.stage {
-            Stage::Waiting => state.stage = Stage::Running,
-            Stage::Running | Stage::Kept | Stage::Settled => {}
-            Stage::Abandoned => return false,
-        }
-        true
+        self.advance(WAITING, RUNNING) || self.stage() != ABANDONED
     }
 
     fn handled(&self) {
-        let mut state = self.state.lock();
-        if state.stage == Stage::Running {
-            state.stage = Stage::Kept;
-            let unanswerable = state.copies == 0;
-            drop(state);
-            if unanswerable {
-                self.answer(Err(AskError::NoReply));
-            }
+        // The last copy may be dropped right after we look: then it sees that the reply is kept, and answers itself.
+        if self.stage() == RUNNING
+            && self.advance(RUNNING, KEPT)
+            && self.copies.load(Ordering::Acquire) == 0
+        {
+            self.answer(Err(AskError::NoReply));
         }
     }
 
@@ -301,12 +304,8 @@ impl<T: Send> Settle for Slot<T> {
     }
 
     fn let_go(&self) {
-        let stage = self.state.lock().stage;
-        match stage {
-            Stage::Waiting | Stage::Running => {
-                self.answer(Err(AskError::Interrupted));
-            }
-            Stage::Kept | Stage::Settled | Stage::Abandoned => {}
+        if self.stage() < KEPT {
+            self.answer(Err(AskError::Interrupted));
         }
     }
 }
@@ -335,28 +334,34 @@ impl Settle for Opening {
 }
 
 /// The envelope's hand on its ask. If it is dropped without a word, the asker learns that the entity ended.
-pub(crate) struct Pending(Arc<dyn Settle>);
+pub(crate) struct Pending(Option<Arc<dyn Settle>>);
 
 impl Pending {
     pub(crate) fn new(slot: Arc<dyn Settle>) -> Self {
-        Self(slot)
+        Self(Some(slot))
     }
 
     pub(crate) fn begin(&self) -> bool {
-        self.0.begin()
+        self.0.as_ref().is_some_and(|slot| slot.begin())
     }
 
-    pub(crate) fn handled(&self) {
-        self.0.handled();
+    pub(crate) fn handled(mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.handled();
+        }
     }
 
-    pub(crate) fn fail(&self, error: AskError) {
-        self.0.fail(error);
+    pub(crate) fn fail(mut self, error: AskError) {
+        if let Some(slot) = self.0.take() {
+            slot.fail(error);
+        }
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.let_go();
+        if let Some(slot) = &self.0 {
+            slot.let_go();
+        }
     }
 }

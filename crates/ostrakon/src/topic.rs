@@ -59,7 +59,7 @@ impl<E: Entity> Topic<E> {
         let mut asks = Vec::new();
         for (_, receiver) in &receivers {
             let slot = Slot::new();
-            let message = make(Reply::to(&slot));
+            let message = make(Reply::first(&slot));
             asks.push(receiver.as_ref().ask_slot(slot, message));
         }
         let answers = futures_util::future::join_all(asks).await;

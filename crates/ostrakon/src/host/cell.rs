@@ -55,7 +55,8 @@ pub(crate) struct Queue<E: Entity> {
     pub(crate) life: u32,
     /// Timers of this life that have not fired.
     pub(crate) timers: u32,
-    pub(crate) last_used: Time,
+    /// When the cell was parked last; meaningless while it is taken.
+    pub(crate) parked_at: Time,
     pub(crate) mail: VecDeque<Envelope<E>>,
     /// Rare things, so that the common entity does not pay for their space.
     rare: Option<Box<Rare>>,
@@ -78,7 +79,7 @@ struct Rare {
 
 impl<E: Entity> Cell<E> {
     /// A new cell, taken by whoever makes it.
-    pub(crate) fn taken(id: EntityId, key: u64, home: Arc<Home<E>>, now: Time) -> Arc<Self> {
+    pub(crate) fn taken(id: EntityId, key: u64, home: Arc<Home<E>>) -> Arc<Self> {
         Arc::new(Self {
             id,
             key,
@@ -92,7 +93,7 @@ impl<E: Entity> Cell<E> {
                 pinned: false,
                 life: 0,
                 timers: 0,
-                last_used: now,
+                parked_at: Time::ZERO,
                 mail: VecDeque::new(),
                 rare: None,
             }),
@@ -123,13 +124,14 @@ impl<E: Entity> Cell<E> {
         let kind = &self.home.kind;
         let mut queue = self.queue.lock();
         match queue.phase {
-            Phase::Gone => return Err(stopped(self)),
+            Phase::Gone => return Err(stopped::<E>(&self.id)),
             Phase::Taken => {
-                return queue.push(self, Envelope::tell(message));
+                queue.push(self, Envelope::tell(message))?;
+                self.home.stats.own_queued.one();
+                return Ok(());
             }
             Phase::Parked => queue.phase = Phase::Taken,
         }
-        queue.last_used = kind.now();
         drop(queue);
         Due::new(self, Some(Envelope::tell(message))).spawn(&kind.runtime);
         Ok(())
@@ -171,7 +173,6 @@ impl<E: Entity> Queue<E> {
             });
         }
         self.mail.push_back(envelope);
-        cell.home.stats.queued.one();
         Ok(())
     }
 
@@ -212,8 +213,9 @@ impl<E: Entity> Queue<E> {
     }
 
     /// Gives back what only a busy entity needs.
-    pub(crate) fn park(&mut self) {
+    pub(crate) fn park(&mut self, now: Time) {
         self.phase = Phase::Parked;
+        self.parked_at = now;
         self.mail = VecDeque::new();
         if let Some(rare) = &mut self.rare {
             rare.waker = None;

@@ -5,9 +5,11 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    pin::pin,
-    task::Poll,
+    pin::Pin,
+    task::{Context, Poll},
 };
+
+use pin_project_lite::pin_project;
 
 use super::cell::Cell;
 use crate::{
@@ -21,43 +23,66 @@ pub(crate) enum Cut {
     Killed,
 }
 
-/// What came of a gated future.
-pub(crate) struct Gated<T> {
+/// What came of gated code.
+pub(crate) struct Passed<T> {
     pub(crate) result: Result<T, Cut>,
     /// Whether it had to wait on the way.
     pub(crate) waited: bool,
 }
 
-/// Runs `code`, a part of the entity in `cell`, through the gate.
-pub(crate) async fn pass<E: Entity, T>(
-    cell: &Cell<E>,
-    site: CallSite,
-    code: impl Future<Output = T>,
-) -> Gated<T> {
-    let mut code = pin!(code);
-    let mut site = Some(site);
-    let mut waited = false;
-    let result = std::future::poll_fn(|cx| {
-        if cell.is_killed() {
-            return Poll::Ready(Err(Cut::Killed));
+pin_project! {
+    /// An entity's code on its way through the gate.
+    pub(crate) struct Gate<'c, E: Entity, F> {
+        cell: &'c Cell<E>,
+        site: Option<CallSite>,
+        span: tracing::Span,
+        waited: bool,
+        #[pin]
+        code: F,
+    }
+}
+
+impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
+    pub(crate) fn new(cell: &'c Cell<E>, site: CallSite, span: tracing::Span, code: F) -> Self {
+        Self {
+            cell,
+            site: Some(site),
+            span,
+            waited: false,
+            code,
         }
-        let polled = chain::within(&mut site, || {
-            catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(cx)))
+    }
+}
+
+impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
+    type Output = Passed<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let gate = self.project();
+        let over = |result, waited| Poll::Ready(Passed { result, waited });
+        if gate.cell.is_killed() {
+            return over(Err(Cut::Killed), *gate.waited);
+        }
+        let polled = gate.span.in_scope(|| {
+            chain::within(gate.site, || {
+                catch_unwind(AssertUnwindSafe(|| gate.code.poll(cx)))
+            })
         });
         match polled {
-            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Ok(Poll::Ready(value)) => over(Ok(value), *gate.waited),
+            Err(panic) => over(
+                Err(Cut::Panicked(Cause::from_panic(&*panic))),
+                *gate.waited,
+            ),
             Ok(Poll::Pending) => {
-                waited = true;
-                cell.waits(cx.waker());
+                *gate.waited = true;
+                gate.cell.waits(cx.waker());
                 // A kill between the look above and now found no waker.
-                if cell.is_killed() {
-                    return Poll::Ready(Err(Cut::Killed));
+                if gate.cell.is_killed() {
+                    return over(Err(Cut::Killed), true);
                 }
                 Poll::Pending
             }
-            Err(panic) => Poll::Ready(Err(Cut::Panicked(Cause::from_panic(&*panic)))),
         }
-    })
-    .await;
-    Gated { result, waited }
+    }
 }

@@ -21,8 +21,13 @@ pub(crate) struct Home<E: Entity> {
 pub(crate) struct Table<E: Entity> {
     /// Whether messages are admitted: the shard is ours and not being given away.
     pub(crate) open: bool,
-    cells: HashTable<Arc<Cell<E>>>,
+    /// How many messages had to wait; counted here because the lock is held anyway.
+    pub(crate) queued: u64,
+    pub(crate) cells: Cells<E>,
 }
+
+/// The cells of a home by id.
+pub(crate) struct Cells<E: Entity>(HashTable<Arc<Cell<E>>>);
 
 impl<E: Entity> Home<E> {
     pub(crate) fn open(kind: Arc<Kind<E>>) -> Arc<Self> {
@@ -30,14 +35,15 @@ impl<E: Entity> Home<E> {
             kind,
             table: Mutex::new(Table {
                 open: true,
-                cells: HashTable::new(),
+                queued: 0,
+                cells: Cells(HashTable::new()),
             }),
             stats: Stats::default(),
         })
     }
 }
 
-impl<E: Entity> Table<E> {
+impl<E: Entity> Cells<E> {
     /// The id's cell, or the one that `make` makes.
     pub(crate) fn find_or_make(
         &mut self,
@@ -46,7 +52,7 @@ impl<E: Entity> Table<E> {
         make: impl FnOnce() -> Arc<Cell<E>>,
     ) -> Found<'_, E> {
         let same = |cell: &Arc<Cell<E>>| cell.key == key && cell.id == *id;
-        match self.cells.entry(spread(key), same, |cell| spread(cell.key)) {
+        match self.0.entry(spread(key), same, |cell| spread(cell.key)) {
             Entry::Occupied(entry) => Found::Old(entry.into_mut()),
             Entry::Vacant(entry) => Found::New(entry.insert(make()).into_mut()),
         }
@@ -55,26 +61,26 @@ impl<E: Entity> Table<E> {
     /// Takes exactly this cell out, not another one that has come under the same id.
     pub(crate) fn remove(&mut self, cell: &Arc<Cell<E>>) {
         let same = |other: &Arc<Cell<E>>| Arc::ptr_eq(other, cell);
-        if let Ok(entry) = self.cells.find_entry(spread(cell.key), same) {
+        if let Ok(entry) = self.0.find_entry(spread(cell.key), same) {
             entry.remove();
         }
     }
 
-    pub(crate) fn cells(&self) -> impl Iterator<Item = &Arc<Cell<E>>> {
-        self.cells.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Cell<E>>> {
+        self.0.iter()
     }
 
     pub(crate) fn find(&self, key: u64, id: &EntityId) -> Option<&Arc<Cell<E>>> {
-        self.cells
+        self.0
             .find(spread(key), |cell| cell.key == key && cell.id == *id)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.cells.len()
+        self.0.len()
     }
 
-    pub(crate) fn take_cells(&mut self) -> HashTable<Arc<Cell<E>>> {
-        std::mem::take(&mut self.cells)
+    pub(crate) fn take(&mut self) -> Self {
+        Self(std::mem::take(&mut self.0))
     }
 }
 

@@ -57,9 +57,9 @@ impl<E: Entity> Host<E> {
         };
         for home in &self.homes {
             let mut over = Vec::new();
-            for cell in home.table.lock().cells() {
+            for cell in home.table.lock().cells.iter() {
                 let mut queue = cell.queue.lock();
-                if now.saturating_since(queue.last_used) >= idle && queue.is_idle() {
+                if now.saturating_since(queue.parked_at) >= idle && queue.is_idle() {
                     over.push(Arc::clone(cell));
                 }
             }
@@ -78,10 +78,10 @@ impl<E: Entity> Host<E> {
         }
         let mut idle: Vec<(Time, Arc<Cell<E>>)> = Vec::new();
         for home in &self.homes {
-            for cell in home.table.lock().cells() {
+            for cell in home.table.lock().cells.iter() {
                 let mut queue = cell.queue.lock();
                 if queue.is_idle() {
-                    idle.push((queue.last_used, Arc::clone(cell)));
+                    idle.push((queue.parked_at, Arc::clone(cell)));
                 }
             }
             tokio::task::yield_now().await;
@@ -115,8 +115,10 @@ impl<E: Entity> Host<E> {
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for home in &self.homes {
-            let active = home.table.lock().len();
-            totals.add(active, &home.stats);
+            let table = home.table.lock();
+            let (active, queued) = (table.cells.len(), table.queued);
+            drop(table);
+            totals.add(active, queued, &home.stats);
         }
         totals
     }

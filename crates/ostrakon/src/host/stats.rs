@@ -9,7 +9,8 @@ pub(crate) struct Stats {
     pub(crate) stopped: Count,
     pub(crate) failed: Count,
     pub(crate) overloaded: Count,
-    pub(crate) queued: Count,
+    /// Messages of entities to themselves that had to wait; the others are counted in the table.
+    pub(crate) own_queued: Count,
     pub(crate) dequeued: Count,
 }
 
@@ -44,15 +45,15 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, active: usize, stats: &Stats) {
+    pub(crate) fn add(&mut self, active: usize, queued: u64, stats: &Stats) {
         self.active += active as u64;
         self.handled += stats.handled.get();
         self.started += stats.started.get();
         self.stopped += stats.stopped.get();
         self.failed += stats.failed.get();
         self.overloaded += stats.overloaded.get();
-        // Two counters read one after the other: the difference may be off by what happens in between.
-        let dequeued = stats.dequeued.get();
-        self.queued += stats.queued.get().saturating_sub(dequeued);
+        // Counters read one after the other: the difference may be off by what happens in between.
+        let queued = queued + stats.own_queued.get();
+        self.queued += queued.saturating_sub(stats.dequeued.get());
     }
 }

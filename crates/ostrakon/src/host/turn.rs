@@ -14,14 +14,14 @@ use std::{
     time::Instant,
 };
 
+use ostrakon_core::{EntityId, Time};
 use parking_lot::MutexGuard;
 use tokio::runtime::Handle;
-use tracing::Instrument;
 
 use super::{
     cell::{Cell, Phase},
     envelope::{Ask, Envelope},
-    gate::{self, Cut},
+    gate::{Cut, Gate},
     kind::Kind,
     slowness::Slowness,
 };
@@ -40,12 +40,23 @@ const MOST_FAILURES: u8 = 3;
 pub(crate) struct Due<E: Entity> {
     pub(crate) cell: Arc<Cell<E>>,
     pub(crate) first: Option<Envelope<E>>,
+    at: Option<Time>,
 }
 
 impl<E: Entity> Due<E> {
     pub(crate) fn new(cell: &Arc<Cell<E>>, first: Option<Envelope<E>>) -> Self {
         let cell = Arc::clone(cell);
-        Self { cell, first }
+        Self {
+            cell,
+            first,
+            at: None,
+        }
+    }
+
+    /// Says what time it is, for a caller who knows: it saves reading the clock again.
+    pub(crate) fn at(mut self, now: Time) -> Self {
+        self.at = Some(now);
+        self
     }
 
     /// Runs on a task of its own.
@@ -73,16 +84,19 @@ enum Stay {
     ForOneMessage,
 }
 
-async fn run<E: Entity>(due: Due<E>, stay: Stay) {
-    let Due { cell, first } = due;
+async fn run<E: Entity>(mut due: Due<E>, stay: Stay) {
+    let cell = &due.cell;
     let mut turn = Turn {
-        cell: &cell,
+        cell,
         kind: &cell.home.kind,
-        ctx: Context::new(Arc::clone(&cell)),
+        ctx: Context::new(Arc::clone(cell)),
         entity: Some(cell.entity.lock()),
-        first,
+        // Borrowed, as every move of a message would make this future larger by its size.
+        next: &mut due.first,
         batch: VecDeque::new(),
         stay,
+        at: due.at,
+        handled: 0,
         since_yield: 0,
         failures: 0,
     };
@@ -95,17 +109,23 @@ struct Turn<'c, E: Entity> {
     ctx: Context<E>,
     /// `None` only after the turn's end: the entity is let go before the cell is seen as parked.
     entity: Option<MutexGuard<'c, Option<E>>>,
-    first: Option<Envelope<E>>,
+    /// The message to be handled next.
+    next: &'c mut Option<Envelope<E>>,
     batch: VecDeque<Envelope<E>>,
     stay: Stay,
+    /// The time, while it is known without reading the clock.
+    at: Option<Time>,
+    /// Messages handled and not yet counted.
+    handled: u32,
     since_yield: u32,
     /// Failures in a row.
     failures: u32,
 }
 
 /// What a turn does next.
-enum Step<E: Entity> {
-    Handle(Envelope<E>),
+enum Step {
+    /// There is a next message.
+    Handle,
     /// The mailbox had more: let others run first.
     MakeRoom,
     Stop,
@@ -113,47 +133,69 @@ enum Step<E: Entity> {
     Parked,
 }
 
+/// A message whose handler failed.
+struct Trouble<E: Entity> {
+    cause: Cause,
+    ask: Option<Ask>,
+    copy: Option<Box<E::Message>>,
+    failures: u8,
+}
+
 impl<E: Entity> Turn<'_, E> {
     /// Does one step. `true`: there is nothing left to do.
+    ///
+    /// What is rare is boxed: a turn's future is made for every message to a parked entity, so it must be small.
     async fn is_over(&mut self) -> bool {
         if self.cell.is_killed() {
-            self.end_life().await;
+            Box::pin(self.end_life()).await;
             return self.vacate();
         }
-        if self.entity().is_none() && !self.start().await {
+        if self.entity().is_none() && !Box::pin(self.start()).await {
             return self.vacate();
         }
-        match self.next() {
-            Step::Handle(envelope) => self.handle(envelope).await,
-            Step::MakeRoom => self.make_room().await,
-            Step::Stop => {
-                self.stop().await;
-                return self.vacate();
+        match self.step() {
+            Step::Handle => {
+                let Some(trouble) = self.handle().await else {
+                    return false;
+                };
+                Box::pin(self.recover(trouble)).await;
+                // Perhaps nobody wants the entity back.
+                self.vacate()
             }
-            Step::Parked => return true,
+            Step::MakeRoom => {
+                self.make_room().await;
+                false
+            }
+            Step::Stop => {
+                Box::pin(self.stop()).await;
+                self.vacate()
+            }
+            Step::Parked => true,
         }
-        // After a failure the entity is gone: perhaps nobody wants it back.
-        self.entity().is_none() && self.vacate()
     }
 
     fn entity(&mut self) -> &mut Option<E> {
         self.entity.as_mut().expect("held until the turn's end")
     }
 
-    fn next(&mut self) -> Step<E> {
+    fn step(&mut self) -> Step {
         if self.ctx.wants_to_stop() {
             return Step::Stop;
         }
-        if let Some(envelope) = self.first.take().or_else(|| self.batch.pop_front()) {
-            return Step::Handle(envelope);
+        if self.next.is_none() {
+            *self.next = self.batch.pop_front();
         }
+        if self.next.is_some() {
+            return Step::Handle;
+        }
+        self.count_handled();
         let mut queue = self.cell.queue.lock();
         if queue.mail.is_empty() {
             if queue.stop {
                 return Step::Stop;
             }
             self.entity = None;
-            queue.park();
+            queue.park(self.at.unwrap_or_else(|| self.kind.now()));
             return Step::Parked;
         }
         let most = self.kind.batch();
@@ -169,6 +211,7 @@ impl<E: Entity> Turn<'_, E> {
 
     /// Lets other tasks run now and then; leaves the asker's task for good.
     async fn make_room(&mut self) {
+        self.at = None;
         if self.stay == Stay::ForOneMessage {
             self.stay = Stay::ToTheEnd;
             let mut left = false;
@@ -187,42 +230,60 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
-    async fn handle(&mut self, envelope: Envelope<E>) {
+    /// Handles the next message; what is returned is what went wrong.
+    async fn handle(&mut self) -> Option<Trouble<E>> {
         let Envelope {
             message,
             ask,
             failures,
-        } = envelope;
+        } = self.next.take()?;
         self.since_yield += 1;
         if !self.is_wanted(ask.as_ref()) {
-            return;
+            if let Some(ask) = ask {
+                ask.pending.fail(AskError::Expired);
+            }
+            return None;
         }
-        let copy = E::redeliver(&message);
+        let copy = E::redeliver(&message).map(Box::new);
         let cell = self.cell;
-        let sample = Slowness::samples(cell.home.stats.handled.one()).then(Instant::now);
+        let earlier = cell.home.stats.handled.get() + u64::from(self.handled);
+        let sample = Slowness::samples(earlier).then(Instant::now);
+        self.handled += 1;
         let site = self.site(ask.as_ref());
         let entity = self.entity.as_mut().and_then(|guard| guard.as_mut());
         let entity = entity.expect("started before the first message");
         let span = tracing::trace_span!("handle", kind = E::KIND, id = %cell.id);
-        let code = entity.handle(message, &mut self.ctx).instrument(span);
-        let gated = gate::pass(cell, site, code).await;
+        let passed = Gate::new(cell, site, span, entity.handle(message, &mut self.ctx)).await;
         if let Some(began) = sample {
-            self.note_time(began, gated.waited);
+            self.note_time(began, passed.waited);
         }
-        let cause = match gated.result {
+        if passed.waited {
+            self.at = None;
+        }
+        let cause = match passed.result {
             Ok(Ok(())) => {
                 self.failures = 0;
                 if let Some(ask) = ask {
                     ask.pending.handled();
                 }
-                return;
+                return None;
             }
             // The ask is dropped unanswered, which tells its asker.
-            Err(Cut::Killed) => return,
+            Err(Cut::Killed) => return None,
             Ok(Err(failure)) => Cause::from_failure(&failure),
             Err(Cut::Panicked(cause)) => cause,
         };
-        self.message_failed(&cause, ask, copy, failures + 1);
+        Some(Trouble {
+            cause,
+            ask,
+            copy,
+            failures: failures + 1,
+        })
+    }
+
+    /// After a failed message: tells who must know, ends this life, and pauses before the next.
+    async fn recover(&mut self, trouble: Trouble<E>) {
+        self.message_failed(trouble);
         self.end_life().await;
         self.pause().await;
     }
@@ -233,11 +294,13 @@ impl<E: Entity> Turn<'_, E> {
             return true;
         };
         // On the asker's own task the message has not waited.
-        if self.stay == Stay::ToTheEnd && self.kind.now() >= ask.deadline {
-            ask.pending.fail(AskError::Expired);
-            return false;
-        }
-        ask.pending.begin()
+        let in_time = self.stay == Stay::ForOneMessage || self.kind.now() < ask.deadline;
+        in_time && ask.pending.begin()
+    }
+
+    fn count_handled(&mut self) {
+        let handled = std::mem::take(&mut self.handled);
+        self.cell.home.stats.handled.many(handled as usize);
     }
 
     fn site(&self, ask: Option<&Ask>) -> CallSite {
@@ -257,20 +320,20 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
-    fn message_failed(
-        &mut self,
-        cause: &Cause,
-        ask: Option<Ask>,
-        copy: Option<E::Message>,
-        failures: u8,
-    ) {
-        self.count_failure(cause, "a handler failed");
+    fn message_failed(&mut self, trouble: Trouble<E>) {
+        let Trouble {
+            cause,
+            ask,
+            copy,
+            failures,
+        } = trouble;
+        self.count_failure(&cause, "a handler failed");
         let poison = copy.is_some();
         if let Some(message) = copy
             && failures < MOST_FAILURES
         {
-            self.first = Some(Envelope {
-                message,
+            *self.next = Some(Envelope {
+                message: *message,
                 ask,
                 failures,
             });
@@ -280,10 +343,11 @@ impl<E: Entity> Turn<'_, E> {
             Some(ask) => {
                 ask.pending.fail(AskError::Failed(cause.clone()));
                 if poison {
-                    self.bury(DeadReason::Poison(cause.clone()), None);
+                    self.bury(DeadReason::Poison(cause), None);
                 }
             }
-            None => self.bury(DeadReason::Failed(cause.clone()), None),
+            None if poison => self.bury(DeadReason::Poison(cause), None),
+            None => self.bury(DeadReason::Failed(cause), None),
         }
     }
 
@@ -308,9 +372,9 @@ impl<E: Entity> Turn<'_, E> {
             Ok(Some(mut entity)) => {
                 let site = self.site(None);
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
-                let code = entity.start(&mut self.ctx).instrument(span);
-                let gated = gate::pass(cell, site, code).await;
-                gated.result.map(|started| started.map(|()| entity))
+                let code = entity.start(&mut self.ctx);
+                let passed = Gate::new(cell, site, span, code).await;
+                passed.result.map(|started| started.map(|()| entity))
             }
             Err(panic) => Err(Cut::Panicked(Cause::from_panic(&*panic))),
         };
@@ -342,7 +406,7 @@ impl<E: Entity> Turn<'_, E> {
         let mail = std::mem::take(&mut self.cell.queue.lock().mail);
         self.cell.home.stats.dequeued.many(mail.len());
         let batch = std::mem::take(&mut self.batch);
-        for envelope in self.first.take().into_iter().chain(batch).chain(mail) {
+        for envelope in self.next.take().into_iter().chain(batch).chain(mail) {
             match envelope.ask {
                 Some(ask) => ask.pending.fail(error()),
                 None => self.bury(reason(), Some(&envelope.message)),
@@ -356,13 +420,13 @@ impl<E: Entity> Turn<'_, E> {
         let deadline = self.kind.hosting.stop_deadline;
         if let Some(entity) = self.entity.as_mut().and_then(|guard| guard.as_mut()) {
             let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
-            let code = entity.stop(&mut self.ctx).instrument(span);
-            match tokio::time::timeout(deadline, gate::pass(cell, site, code)).await {
+            let code = entity.stop(&mut self.ctx);
+            match tokio::time::timeout(deadline, Gate::new(cell, site, span, code)).await {
                 Err(_) => {
                     tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity was ended");
                 }
-                Ok(gated) => {
-                    if let Err(Cut::Panicked(cause)) = gated.result {
+                Ok(passed) => {
+                    if let Err(Cut::Panicked(cause)) = passed.result {
                         tracing::warn!(kind = E::KIND, id = %cell.id, %cause, "a stop hook failed");
                     }
                 }
@@ -374,6 +438,7 @@ impl<E: Entity> Turn<'_, E> {
     /// Drops the entity's state and ends what it had started.
     async fn end_life(&mut self) {
         self.ctx.life_is_over();
+        self.count_handled();
         let tasks = self.cell.queue.lock().end_life();
         let entity = self.entity().take();
         if entity.is_some() {
@@ -407,7 +472,7 @@ impl<E: Entity> Turn<'_, E> {
         let mut table = cell.home.table.lock();
         let mut queue = cell.queue.lock();
         let waiting =
-            self.first.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
+            self.next.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
         let pinned = queue.pinned && table.open && !queue.stop;
         let can_live = self.kind.factory.is_on_demand() && !cell.is_killed();
         if can_live && (waiting || pinned) {
@@ -416,10 +481,10 @@ impl<E: Entity> Turn<'_, E> {
             return false;
         }
         queue.phase = Phase::Gone;
-        table.remove(cell);
+        table.cells.remove(cell);
         drop(queue);
         drop(table);
-        self.tell_all_waiting(&|| AskError::NotSent(stopped(cell)), &|| DeadReason::Stopped);
+        self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| DeadReason::Stopped);
         self.entity = None;
         if !self.kind.factory.is_on_demand() {
             self.kind.node.actor_ended(&cell.id);
@@ -429,9 +494,9 @@ impl<E: Entity> Turn<'_, E> {
     }
 }
 
-pub(crate) fn stopped<E: Entity>(cell: &Cell<E>) -> TellError {
+pub(crate) fn stopped<E: Entity>(id: &EntityId) -> TellError {
     TellError::Stopped {
         kind: E::KIND,
-        id: cell.id.clone(),
+        id: id.clone(),
     }
 }
