@@ -111,6 +111,7 @@ pub trait Entity: Sized + Send + 'static {
 )]
 pub trait Payload: Serialize + DeserializeOwned + Send + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + Send + 'static> Payload for T {}
 
 /// Why a handler or a `start` gave up; any error converts with `?`.

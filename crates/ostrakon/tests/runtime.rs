@@ -1,0 +1,24 @@
+//! What one node promises, seen from outside: one file per promise.
+
+#[path = "runtime/actors.rs"]
+mod actors;
+#[path = "runtime/asks.rs"]
+mod asks;
+#[path = "runtime/bad_input.rs"]
+mod bad_input;
+#[path = "runtime/failures.rs"]
+mod failures;
+#[path = "runtime/fairness.rs"]
+mod fairness;
+#[path = "runtime/lifecycle.rs"]
+mod lifecycle;
+#[path = "runtime/observability.rs"]
+mod observability;
+#[path = "runtime/order.rs"]
+mod order;
+#[path = "runtime/probe.rs"]
+mod probe;
+#[path = "runtime/streams.rs"]
+mod streams;
+#[path = "runtime/timers.rs"]
+mod timers;

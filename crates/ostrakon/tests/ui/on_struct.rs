@@ -1,0 +1,8 @@
+use ostrakon::entity;
+
+#[entity]
+struct Account {
+    balance: i64,
+}
+
+fn main() {}
