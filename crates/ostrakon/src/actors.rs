@@ -48,11 +48,7 @@ impl Actors {
 
 impl Node {
     /// Runs `actor` on this node under a name of its own.
-    pub fn spawn<E: Entity>(
-        &self,
-        name: impl AsRef<str>,
-        actor: E,
-    ) -> Result<E::Ref, SpawnError> {
+    pub fn spawn<E: Entity>(&self, name: impl AsRef<str>, actor: E) -> Result<E::Ref, SpawnError> {
         let name = EntityId::new(name)?;
         let mut registry = self.0.actors.0.lock();
         if registry.closed {

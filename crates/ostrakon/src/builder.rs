@@ -2,9 +2,7 @@
 
 use std::{any::TypeId, sync::Arc};
 
-use ostrakon_core::{
-    EntityId, EntityKind, GroupName, InvalidId, NodeName, ShardGroup,
-};
+use ostrakon_core::{EntityId, EntityKind, GroupName, InvalidId, NodeName, ShardGroup};
 use thiserror::Error;
 
 use crate::{
@@ -240,7 +238,9 @@ pub enum StartError {
         group: GroupName,
     },
     /// A singleton's kind is not hosted here.
-    #[error("a singleton of kind `{kind}` was declared, but the kind is not hosted; add `.host::<…>()`")]
+    #[error(
+        "a singleton of kind `{kind}` was declared, but the kind is not hosted; add `.host::<…>()`"
+    )]
     SingletonNotHosted {
         /// The kind.
         kind: &'static str,

@@ -33,9 +33,12 @@ impl<E: Entity> Context<E> {
     /// # Panics
     /// When the last [`Node`] handle was dropped without [`Node::leave`] while this code still runs.
     pub fn node(&self) -> Node {
-        self.cell.home.kind.node.upgrade().expect(
-            "the node was dropped while its entities run; keep it, and end it with `leave`",
-        )
+        self.cell
+            .home
+            .kind
+            .node
+            .upgrade()
+            .expect("the node was dropped while its entities run; keep it, and end it with `leave`")
     }
 
     /// A ref to this entity, to be given to others. Asking oneself is a [`Cycle`](crate::AskError::Cycle); use [`Context::tell_self`].

@@ -132,7 +132,9 @@ impl Node {
     /// kind within its stop deadline; what is not done then is ended.
     pub async fn leave(&self) -> Result<(), LeaveError> {
         let inner = &self.0;
-        inner.topology.set_status(&inner.name, MemberStatus::Leaving);
+        inner
+            .topology
+            .set_status(&inner.name, MemberStatus::Leaving);
         let mut hosts: Vec<_> = inner.hosts.iter().map(|h| Arc::clone(&h.host)).collect();
         hosts.extend(inner.actors.close());
         let closing = hosts.iter().map(|host| host.close());

@@ -70,10 +70,7 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
         });
         match polled {
             Ok(Poll::Ready(value)) => over(Ok(value), *gate.waited),
-            Err(panic) => over(
-                Err(Cut::Panicked(Cause::from_panic(&*panic))),
-                *gate.waited,
-            ),
+            Err(panic) => over(Err(Cut::Panicked(Cause::from_panic(&*panic))), *gate.waited),
             Ok(Poll::Pending) => {
                 *gate.waited = true;
                 gate.cell.waits(cx.waker());

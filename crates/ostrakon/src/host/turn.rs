@@ -209,11 +209,16 @@ impl<E: Entity> Turn<'_, E> {
         Step::MakeRoom
     }
 
+    /// By now the turn has a task of its own, and time has passed.
+    fn has_waited(&mut self) {
+        self.stay = Stay::ToTheEnd;
+        self.at = None;
+    }
+
     /// Lets other tasks run now and then; leaves the asker's task for good.
     async fn make_room(&mut self) {
-        self.at = None;
         if self.stay == Stay::ForOneMessage {
-            self.stay = Stay::ToTheEnd;
+            self.has_waited();
             let mut left = false;
             // Pending once, without a waker: whoever polls us then gives us a task of our own.
             std::future::poll_fn(|_| {
@@ -224,7 +229,10 @@ impl<E: Entity> Turn<'_, E> {
                 }
             })
             .await;
-        } else if self.since_yield >= BEFORE_YIELD || self.kind.slowness.is_slow() {
+            return;
+        }
+        self.at = None;
+        if self.since_yield >= BEFORE_YIELD || self.kind.slowness.is_slow() {
             self.since_yield = 0;
             tokio::task::yield_now().await;
         }
@@ -258,7 +266,7 @@ impl<E: Entity> Turn<'_, E> {
             self.note_time(began, passed.waited);
         }
         if passed.waited {
-            self.at = None;
+            self.has_waited();
         }
         let cause = match passed.result {
             Ok(Ok(())) => {
@@ -374,6 +382,9 @@ impl<E: Entity> Turn<'_, E> {
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
                 let code = entity.start(&mut self.ctx);
                 let passed = Gate::new(cell, site, span, code).await;
+                if passed.waited {
+                    self.has_waited();
+                }
                 passed.result.map(|started| started.map(|()| entity))
             }
             Err(panic) => Err(Cut::Panicked(Cause::from_panic(&*panic))),
@@ -398,11 +409,7 @@ impl<E: Entity> Turn<'_, E> {
     }
 
     /// Fails every message that waits, and leaves the mailbox empty.
-    fn tell_all_waiting(
-        &mut self,
-        error: &dyn Fn() -> AskError,
-        reason: &dyn Fn() -> DeadReason,
-    ) {
+    fn tell_all_waiting(&mut self, error: &dyn Fn() -> AskError, reason: &dyn Fn() -> DeadReason) {
         let mail = std::mem::take(&mut self.cell.queue.lock().mail);
         self.cell.home.stats.dequeued.many(mail.len());
         let batch = std::mem::take(&mut self.batch);
@@ -423,9 +430,13 @@ impl<E: Entity> Turn<'_, E> {
             let code = entity.stop(&mut self.ctx);
             match tokio::time::timeout(deadline, Gate::new(cell, site, span, code)).await {
                 Err(_) => {
+                    self.has_waited();
                     tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity was ended");
                 }
                 Ok(passed) => {
+                    if passed.waited {
+                        self.has_waited();
+                    }
                     if let Err(Cut::Panicked(cause)) = passed.result {
                         tracing::warn!(kind = E::KIND, id = %cell.id, %cause, "a stop hook failed");
                     }
@@ -449,6 +460,7 @@ impl<E: Entity> Turn<'_, E> {
         }
         if let Some(mut tasks) = tasks {
             tasks.shutdown().await;
+            self.has_waited();
         }
     }
 
@@ -464,6 +476,7 @@ impl<E: Entity> Turn<'_, E> {
             over.as_mut().poll(cx)
         })
         .await;
+        self.has_waited();
     }
 
     /// Takes the cell out of the table, unless somebody waits for a new life.
@@ -471,8 +484,7 @@ impl<E: Entity> Turn<'_, E> {
         let cell = self.cell;
         let mut table = cell.home.table.lock();
         let mut queue = cell.queue.lock();
-        let waiting =
-            self.next.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
+        let waiting = self.next.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
         let pinned = queue.pinned && table.open && !queue.stop;
         let can_live = self.kind.factory.is_on_demand() && !cell.is_killed();
         if can_live && (waiting || pinned) {
@@ -484,7 +496,9 @@ impl<E: Entity> Turn<'_, E> {
         table.cells.remove(cell);
         drop(queue);
         drop(table);
-        self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| DeadReason::Stopped);
+        self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| {
+            DeadReason::Stopped
+        });
         self.entity = None;
         if !self.kind.factory.is_on_demand() {
             self.kind.node.actor_ended(&cell.id);

@@ -78,7 +78,11 @@ async fn a_name_is_taken_until_its_actor_stops() {
     let refused = first.tell(Greet::Bye).await.unwrap_err();
     assert!(matches!(refused, TellError::Stopped { .. }), "{refused}");
     node.spawn("host", Greeter::default()).unwrap();
-    assert_eq!(first.ask(Greet::Count).await.unwrap(), 0, "the ref leads to the name");
+    assert_eq!(
+        first.ask(Greet::Count).await.unwrap(),
+        0,
+        "the ref leads to the name"
+    );
 }
 
 #[tokio::test]
@@ -87,11 +91,17 @@ async fn what_is_not_there_is_not_found() {
     let node = world.node(Hosting::default()).await;
     node.spawn("host", Greeter::default()).unwrap();
     let missing = node.lookup::<Greeter>("nobody").here().unwrap_err();
-    assert!(matches!(missing, LookupError::NoSuchActor { .. }), "{missing}");
+    assert!(
+        matches!(missing, LookupError::NoSuchActor { .. }),
+        "{missing}"
+    );
     let other = node.lookup::<Probe>("host").here().unwrap_err();
     assert!(matches!(other, LookupError::OtherType { .. }), "{other}");
     let elsewhere = node.lookup::<Greeter>("host").on("node-2").unwrap_err();
-    assert!(matches!(elsewhere, LookupError::NoSuchNode { .. }), "{elsewhere}");
+    assert!(
+        matches!(elsewhere, LookupError::NoSuchNode { .. }),
+        "{elsewhere}"
+    );
     assert!(node.spawn("", Greeter::default()).is_err());
 }
 
@@ -101,7 +111,10 @@ async fn a_failure_ends_an_actor_and_those_who_wait_are_told() {
     let actor = node.spawn("host", Greeter::default()).unwrap();
     actor.tell(Greet::Crash).await.unwrap();
     let error = actor.ask(Greet::Count).await.unwrap_err();
-    assert!(matches!(error, AskError::NotSent(TellError::Stopped { .. })), "{error}");
+    assert!(
+        matches!(error, AskError::NotSent(TellError::Stopped { .. })),
+        "{error}"
+    );
     gone(&node, "host").await;
     node.leave().await.unwrap();
     let refused = node.spawn("host", Greeter::default()).unwrap_err();
@@ -112,14 +125,22 @@ async fn a_failure_ends_an_actor_and_those_who_wait_are_told() {
 async fn a_topic_reaches_the_receiver_of_each_node_and_collects_an_answer_per_node() {
     let node = node().await;
     let topic = node.topic::<Greeter>("news");
-    assert!(topic.ask(Greet::Count).await.is_empty(), "nobody listens yet");
+    assert!(
+        topic.ask(Greet::Count).await.is_empty(),
+        "nobody listens yet"
+    );
     node.join_topic("news", Greeter::default()).unwrap();
-    let told = topic.tell(|| Greet::Hello("all".into(), Reply::ignored())).await;
+    let told = topic
+        .tell(|| Greet::Hello("all".into(), Reply::ignored()))
+        .await;
     let me = NodeName::new("node-1").unwrap();
     assert_eq!(told.get(&me), Some(&Ok(())));
     let counted = topic.ask(Greet::Count).await;
     assert_eq!(counted.into_iter().collect::<Vec<_>>(), [(me, Ok(1))]);
-    assert!(node.join_topic("news", Greeter::default()).is_err(), "one receiver per node");
+    assert!(
+        node.join_topic("news", Greeter::default()).is_err(),
+        "one receiver per node"
+    );
 }
 
 #[tokio::test]
@@ -137,12 +158,22 @@ async fn the_receptionist_lists_actors_until_they_leave_or_end() {
     assert_eq!(desk.deregister::<Greeter>("greeters", "one"), Ok(true));
     assert_eq!(desk.deregister::<Greeter>("greeters", "one"), Ok(false));
     assert_eq!(listing.next().await.unwrap().len(), 2);
-    desk.find::<Greeter>("greeters")[0].tell(Greet::Bye).await.unwrap();
-    assert_eq!(listing.next().await.unwrap().len(), 1, "its end took it out");
+    desk.find::<Greeter>("greeters")[0]
+        .tell(Greet::Bye)
+        .await
+        .unwrap();
+    assert_eq!(
+        listing.next().await.unwrap().len(),
+        1,
+        "its end took it out"
+    );
     assert_eq!(desk.find::<Greeter>("others").len(), 2);
     assert_eq!(desk.find::<Greeter>("nothing").len(), 0);
     let missing = desk.register::<Greeter>("greeters", "nobody").unwrap_err();
-    assert!(matches!(missing, LookupError::NoSuchActor { .. }), "{missing}");
+    assert!(
+        matches!(missing, LookupError::NoSuchActor { .. }),
+        "{missing}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,7 +183,11 @@ async fn a_singleton_runs_from_the_start_and_comes_back_after_every_end() {
     let node = builder.singleton::<Probe>("leader").start().await.unwrap();
     world.seen("leader: started", 1).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(world.count("leader: dropped"), 0, "idleness does not end it");
+    assert_eq!(
+        world.count("leader: dropped"),
+        0,
+        "idleness does not end it"
+    );
     let leader = probe(&node, "leader");
     leader.tell(Do::Stop).await.unwrap();
     world.seen("leader: started", 2).await;

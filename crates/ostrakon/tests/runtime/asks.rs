@@ -81,8 +81,16 @@ async fn dropping_an_ask_takes_the_message_back_before_its_turn_and_not_after() 
 
     world.gate.add_permits(2);
     sum(&entity).await.unwrap();
-    assert_eq!(world.count("a: end running"), 1, "what has begun is finished");
-    assert_eq!(world.count("a: begin waiting"), 0, "what has not begun is not");
+    assert_eq!(
+        world.count("a: end running"),
+        1,
+        "what has begun is finished"
+    );
+    assert_eq!(
+        world.count("a: begin waiting"),
+        0,
+        "what has not begun is not"
+    );
 }
 
 #[tokio::test]

@@ -69,7 +69,10 @@ async fn a_hash_function_that_answers_nonsense_is_an_error_and_not_a_hang() {
     let node = builder.start().await.unwrap();
     assert_eq!(sum(&probe(&node, "a")).await.unwrap(), 0);
     let error = sum(&probe(&node, "b")).await.unwrap_err();
-    assert!(matches!(error, AskError::NotSent(TellError::NoShard(_))), "{error:?}");
+    assert!(
+        matches!(error, AskError::NotSent(TellError::NoShard(_))),
+        "{error:?}"
+    );
     let builder = world.builder(Hosting::default()).group(group);
     let refused = builder.singleton::<Probe>("b").start().await;
     assert!(matches!(refused, Err(StartError::Singleton(_))));
@@ -82,13 +85,24 @@ async fn a_node_that_cannot_work_does_not_start() {
     let nameless = start(Node::builder("")).await;
     assert!(matches!(nameless, StartError::InvalidName(_)), "{nameless}");
     let hosting = Hosting::default;
-    let twice = world.builder(hosting()).host_with(hosting(), |_| -> Probe { unreachable!() });
+    let twice = world
+        .builder(hosting())
+        .host_with(hosting(), |_| -> Probe { unreachable!() });
     assert_eq!(start(twice).await, StartError::KindTwice { kind: "probe" });
     let group = GroupName::new("elsewhere").unwrap();
     let lost = world.builder(hosting().group(group.clone()));
-    assert_eq!(start(lost).await, StartError::UnknownGroup { kind: "probe", group });
+    assert_eq!(
+        start(lost).await,
+        StartError::UnknownGroup {
+            kind: "probe",
+            group
+        }
+    );
     let alone = Node::builder("n").singleton::<Probe>("a");
-    assert_eq!(start(alone).await, StartError::SingletonNotHosted { kind: "probe" });
+    assert_eq!(
+        start(alone).await,
+        StartError::SingletonNotHosted { kind: "probe" }
+    );
 }
 
 /// Types that do not survive their codec: a map with a key that JSON cannot write, and a value that reads back as an error.
@@ -134,20 +148,39 @@ async fn what_a_cluster_could_not_carry_shows_with_forced_serialization() {
     let local = Node::builder("n").host::<Awkward>().start().await.unwrap();
     let map = BTreeMap::from([((1, 2), 3)]);
     let entity = local.entity::<Awkward>("a");
-    entity.tell(AwkwardMessage::Unwritable(map.clone())).await.unwrap();
+    entity
+        .tell(AwkwardMessage::Unwritable(map.clone()))
+        .await
+        .unwrap();
     assert_eq!(entity.ask(AwkwardMessage::BadAnswer).await, Ok(Fussy(1)));
 
     let builder = Node::builder("n").host::<Awkward>().force_serialization();
     let node = builder.start().await.unwrap();
     let entity = node.entity::<Awkward>("a");
-    let told = entity.tell(AwkwardMessage::Unwritable(map)).await.unwrap_err();
-    assert!(matches!(told, TellError::Codec(CodecError::Encode { .. })), "{told:?}");
-    let told = entity.tell(AwkwardMessage::Unreadable(Fussy(2))).await.unwrap_err();
-    assert!(matches!(told, TellError::Codec(CodecError::Decode { .. })), "{told:?}");
+    let told = entity
+        .tell(AwkwardMessage::Unwritable(map))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(told, TellError::Codec(CodecError::Encode { .. })),
+        "{told:?}"
+    );
+    let told = entity
+        .tell(AwkwardMessage::Unreadable(Fussy(2)))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(told, TellError::Codec(CodecError::Decode { .. })),
+        "{told:?}"
+    );
     let asked = entity.ask(AwkwardMessage::BadAnswer).await.unwrap_err();
     assert!(matches!(asked, AskError::BadReply(_)), "{asked:?}");
     assert_eq!(asked.outcome(), Outcome::Executed);
-    assert_eq!(entity.ask(AwkwardMessage::Fine).await, Ok(1), "it still works");
+    assert_eq!(
+        entity.ask(AwkwardMessage::Fine).await,
+        Ok(1),
+        "it still works"
+    );
 }
 
 #[tokio::test]
@@ -159,7 +192,11 @@ async fn a_reply_outside_a_message_cannot_be_encoded() {
     let entity = probe(&node, "a");
     let kept = entity.ask::<i64>(|reply| {
         let error = Codec::Json.encode(&reply).unwrap_err();
-        assert!(error.to_string().contains("inside a message") || format!("{error:?}").contains("inside a message"), "{error:?}");
+        assert!(
+            error.to_string().contains("inside a message")
+                || format!("{error:?}").contains("inside a message"),
+            "{error:?}"
+        );
         Do::Sum(reply)
     });
     kept.await.unwrap();

@@ -53,8 +53,8 @@ async fn messages_behind_a_failing_one_wait_for_the_restart() {
 async fn the_pause_before_a_restart_doubles_while_failures_go_on() {
     let world = World::new();
     world.failing_starts.store(5, Ordering::SeqCst);
-    let hosting = Hosting::default()
-        .restart_backoff(Duration::from_millis(100), Duration::from_millis(500));
+    let hosting =
+        Hosting::default().restart_backoff(Duration::from_millis(100), Duration::from_millis(500));
     let node = world.node(hosting).await;
     let entity = probe(&node, "a");
     let mut pauses = Vec::new();
@@ -79,10 +79,7 @@ async fn a_start_that_fails_is_told_to_those_who_wait_and_tried_again() {
     let node = world.node(Hosting::default()).await;
     let entity = probe(&node, "a");
     let error = sum(&entity).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the entity could not start: no database"
-    );
+    assert_eq!(error.to_string(), "the entity could not start: no database");
     assert_eq!(error.outcome(), Outcome::NotExecuted);
     assert!(error.is_retryable());
     assert_eq!(sum(&entity).await.unwrap(), 0);

@@ -15,7 +15,10 @@ async fn a_neighbour_is_served_long_before_a_flood_is_over() {
     }
     // One thread: the neighbour can only be served when the hot entity makes room.
     for _ in 0..10 {
-        probe(&node, "neighbour").tell(Do::Note("served".into())).await.unwrap();
+        probe(&node, "neighbour")
+            .tell(Do::Note("served".into()))
+            .await
+            .unwrap();
         tokio::task::yield_now().await;
     }
     world.seen("neighbour: served", 10).await;
@@ -73,8 +76,14 @@ async fn handlers_that_compute_for_long_run_beside_each_other() {
             Ok(())
         }
     }
-    let node = ostrakon::Node::builder("n").host::<Busy>().start().await.unwrap();
-    let refs: Vec<_> = (0..200).map(|n| node.entity::<Busy>(format!("b{n}"))).collect();
+    let node = ostrakon::Node::builder("n")
+        .host::<Busy>()
+        .start()
+        .await
+        .unwrap();
+    let refs: Vec<_> = (0..200)
+        .map(|n| node.entity::<Busy>(format!("b{n}")))
+        .collect();
     // All asked from one task: on that task alone they would run one after the other.
     let asks = refs.iter().map(|entity| entity.ask(|reply| reply));
     for answer in futures_util::future::join_all(asks).await {

@@ -74,7 +74,14 @@ async fn messages_that_come_while_an_entity_stops_are_handled_by_its_next_life()
     let lives: Vec<_> = world.events().into_iter().take(6).collect();
     assert_eq!(
         lives,
-        ["a: starting", "a: started", "a: stopping", "a: stopped", "a: dropped", "a: starting"],
+        [
+            "a: starting",
+            "a: started",
+            "a: stopping",
+            "a: stopped",
+            "a: dropped",
+            "a: starting"
+        ],
         "one life ends before the next begins"
     );
 }
@@ -92,7 +99,10 @@ async fn nothing_is_lost_when_entities_are_stopped_all_the_time() {
         tokio::spawn(async move {
             for n in 0..2_000 {
                 let entity = probe(&node, &format!("e{}", (n * 7 + sender) % 20));
-                entity.tell(Do::Note(format!("{sender}.{n}"))).await.unwrap();
+                entity
+                    .tell(Do::Note(format!("{sender}.{n}")))
+                    .await
+                    .unwrap();
                 if n % 50 == 0 {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
@@ -223,7 +233,16 @@ async fn leaving_handles_what_waits_then_stops_everyone_and_refuses_the_rest() {
     leaving.await.unwrap().unwrap();
     let events = world.events();
     let busy: Vec<_> = events.iter().filter(|e| e.starts_with("busy")).collect();
-    assert_eq!(busy[4..], ["busy: answered x NotAsked", "busy: waited", "busy: stopping", "busy: stopped", "busy: dropped"]);
+    assert_eq!(
+        busy[4..],
+        [
+            "busy: answered x NotAsked",
+            "busy: waited",
+            "busy: stopping",
+            "busy: stopped",
+            "busy: dropped"
+        ]
+    );
     assert_eq!(node.active("probe"), Ok(0));
     node.leave().await.unwrap();
 }
@@ -231,7 +250,9 @@ async fn leaving_handles_what_waits_then_stops_everyone_and_refuses_the_rest() {
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_outlives_the_stop_deadline_is_ended_and_its_asker_told() {
     let world = World::new();
-    let node = world.node(Hosting::default().stop_deadline(Duration::from_secs(2))).await;
+    let node = world
+        .node(Hosting::default().stop_deadline(Duration::from_secs(2)))
+        .await;
     let entity = probe(&node, "a");
     let asked = tokio::spawn({
         let entity = entity.clone();
@@ -253,7 +274,9 @@ async fn a_handler_that_outlives_the_stop_deadline_is_ended_and_its_asker_told()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn code_that_never_waits_cannot_be_ended_and_leaving_says_so() {
     let world = World::new();
-    let node = world.node(Hosting::default().stop_deadline(Duration::from_millis(10))).await;
+    let node = world
+        .node(Hosting::default().stop_deadline(Duration::from_millis(10)))
+        .await;
     probe(&node, "a").tell(Do::Block).await.unwrap();
     world.seen("a: started", 1).await;
     let left = node.leave().await;
@@ -279,7 +302,11 @@ async fn a_million_entities_are_made_at_a_constant_rate() {
         }
     }
     const TENTH: usize = 100_000;
-    let node = ostrakon::Node::builder("n").host::<Small>().start().await.unwrap();
+    let node = ostrakon::Node::builder("n")
+        .host::<Small>()
+        .start()
+        .await
+        .unwrap();
     let mut times = Vec::new();
     for tenth in 0..10 {
         let began = std::time::Instant::now();

@@ -18,8 +18,8 @@ use tokio::sync::{Notify, Semaphore};
 
 /// What the probes of one test share.
 pub(crate) struct World {
-    events: Mutex<Vec<String>>,
-    changed: Notify,
+    pub(crate) events: Mutex<Vec<String>>,
+    pub(crate) changed: Notify,
     /// `Do::Wait` waits for a permit.
     pub(crate) gate: Semaphore,
     /// Stop hooks wait for a permit when there is this gate.
@@ -75,7 +75,10 @@ impl World {
                 changed.await;
             }
         };
-        if tokio::time::timeout(Duration::from_secs(600), waiting).await.is_err() {
+        if tokio::time::timeout(Duration::from_secs(600), waiting)
+            .await
+            .is_err()
+        {
             panic!("never saw {event:?} {times} times in {:?}", self.events());
         }
     }
@@ -218,9 +221,11 @@ impl Entity for Probe {
             }
             Do::KeepAlive => ctx.keep_alive(),
             Do::Work => self.work(ctx),
-            Do::Block => while self.world.gate.try_acquire().map(|p| p.forget()).is_err() {
-                std::thread::yield_now();
-            },
+            Do::Block => {
+                while self.world.gate.try_acquire().map(|p| p.forget()).is_err() {
+                    std::thread::yield_now();
+                }
+            }
             Do::Numbers(upto, reply) => ctx.spawn(reply.forward(stream::iter(0..upto))),
             Do::Half(reply) => {
                 reply.send(1).await?;
@@ -238,7 +243,8 @@ impl Probe {
         self.world.gate.acquire().await.expect("open").forget();
         self.world.log(format!("{}: end {name}", self.id));
         let answered = reply.send(());
-        self.world.log(format!("{}: answered {name} {answered:?}", self.id));
+        self.world
+            .log(format!("{}: answered {name} {answered:?}", self.id));
     }
 
     async fn ask_along(

@@ -44,11 +44,19 @@ async fn the_entity_handles_other_messages_while_it_streams() {
 async fn a_slow_consumer_slows_the_producer() {
     let world = World::new();
     for node in nodes(&world).await {
-        let name = if world.count("a: sent 0") == 0 { "a" } else { "b" };
+        let name = if world.count("a: sent 0") == 0 {
+            "a"
+        } else {
+            "b"
+        };
         let mut stream = probe(&node, name).stream(Do::Endless).await.unwrap();
         // Time moves only when every task waits: the producer has come as far as it can.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let ahead = world.events().iter().filter(|e| e.starts_with(&format!("{name}: sent"))).count();
+        let ahead = world
+            .events()
+            .iter()
+            .filter(|e| e.starts_with(&format!("{name}: sent")))
+            .count();
         assert!((1..=20).contains(&ahead), "{ahead} items ahead");
         for n in 0..100 {
             assert_eq!(stream.next().await, Some(Ok(n)));
@@ -89,9 +97,13 @@ async fn a_consumer_that_leaves_ends_the_work_in_the_background() {
 #[tokio::test]
 async fn a_stream_from_an_entity_that_cannot_start_is_an_error() {
     let world = World::new();
-    world.failing_starts.store(2, std::sync::atomic::Ordering::SeqCst);
+    world
+        .failing_starts
+        .store(2, std::sync::atomic::Ordering::SeqCst);
     for node in nodes(&world).await {
-        let opened = probe(&node, "a").stream(|reply| Do::Numbers(1, reply)).await;
+        let opened = probe(&node, "a")
+            .stream(|reply| Do::Numbers(1, reply))
+            .await;
         let error = opened.err().expect("cannot start");
         assert!(error.is_retryable(), "{error}");
     }

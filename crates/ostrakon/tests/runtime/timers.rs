@@ -12,18 +12,29 @@ async fn a_scheduled_message_comes_after_its_time() {
     let world = World::new();
     let node = world.node(Hosting::default()).await;
     let began = Instant::now();
-    probe(&node, "a").tell(Do::After(5_000, "tick".into())).await.unwrap();
+    probe(&node, "a")
+        .tell(Do::After(5_000, "tick".into()))
+        .await
+        .unwrap();
     world.seen("a: tick", 1).await;
     let waited = began.elapsed();
-    assert!(waited >= Duration::from_secs(5) && waited < Duration::from_millis(5_010), "{waited:?}");
+    assert!(
+        waited >= Duration::from_secs(5) && waited < Duration::from_millis(5_010),
+        "{waited:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_repeated_message_keeps_coming_and_keeps_the_entity_alive() {
     let world = World::new();
-    let node = world.node(Hosting::default().idle_after(Duration::from_secs(10))).await;
+    let node = world
+        .node(Hosting::default().idle_after(Duration::from_secs(10)))
+        .await;
     let began = Instant::now();
-    probe(&node, "a").tell(Do::Every(30_000, "tick".into())).await.unwrap();
+    probe(&node, "a")
+        .tell(Do::Every(30_000, "tick".into()))
+        .await
+        .unwrap();
     world.seen("a: tick", 4).await;
     assert!(began.elapsed() >= Duration::from_secs(120));
     assert_eq!(world.count("a: starting"), 1);
@@ -48,7 +59,10 @@ async fn timers_fire_in_the_order_they_are_due_also_for_many_entities() {
     let node = world.node(Hosting::default()).await;
     for n in (0..100_u64).rev() {
         let entity = probe(&node, &format!("e{n}"));
-        entity.tell(Do::After(1_000 + n * 10, "tick".into())).await.unwrap();
+        entity
+            .tell(Do::After(1_000 + n * 10, "tick".into()))
+            .await
+            .unwrap();
     }
     world.seen("e99: tick", 1).await;
     let events = world.events();
