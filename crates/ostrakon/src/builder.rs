@@ -56,8 +56,10 @@ struct KindPlan {
     kind: &'static str,
     entity: TypeId,
     group: GroupName,
-    open: Box<dyn FnOnce(&Parts, ShardGroup) -> Hosted + Send>,
+    open: Open,
 }
+
+type Open = Box<dyn FnOnce(&Parts, ShardGroup) -> Hosted + Send>;
 
 /// What every host of the node gets.
 struct Parts {

@@ -212,7 +212,9 @@ async fn run<E: Entity>(host: &Host<E>, due: Due<E>, depth: usize) {
     } else {
         due.run_here(&host.kind.runtime).await;
         // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
-        if ASKS_HERE.replace(ASKS_HERE.get().wrapping_add(1)) % BEFORE_YIELD == 0 {
+        let asks = ASKS_HERE.get().wrapping_add(1);
+        ASKS_HERE.set(asks);
+        if asks.is_multiple_of(BEFORE_YIELD) {
             tokio::task::yield_now().await;
         }
     }

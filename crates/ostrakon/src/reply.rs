@@ -56,14 +56,16 @@ impl<T: Payload> Reply<T> {
 
     /// Answers. Of several copies of one reply the first answer counts.
     pub fn send(mut self, value: T) -> Answered {
-        match mem::replace(&mut self.0, Target::Nobody) {
+        let answered = match mem::replace(&mut self.0, Target::Nobody) {
             Target::Nobody => Answered::NotAsked,
-            Target::Here(slot) => {
-                // The copy count no longer matters once there is an outcome, so it is not brought down.
-                slot.answer(Ok(value))
-            }
+            // The count of copies no longer matters once there is an outcome, so it is not brought down.
+            Target::Here(slot) => slot.answer(Ok(value)),
             Target::There(port) => port.send(&value),
+        };
+        if answered == Answered::TooLate {
+            metrics::counter!("ostrakon_late_replies_total").increment(1);
         }
+        answered
     }
 
     /// Whether somebody still waits for the answer: lets a handler skip work that nobody wants any more.
@@ -244,10 +246,7 @@ impl<T> Slot<T> {
     pub(crate) fn answer(&self, outcome: Result<T, AskError>) -> Answered {
         match self.close(SETTLED) {
             SETTLED => return Answered::Already,
-            ABANDONED => {
-                metrics::counter!("ostrakon_late_replies_total").increment(1);
-                return Answered::TooLate;
-            }
+            ABANDONED => return Answered::TooLate,
             _ => {}
         }
         let mut mail = self.mail.lock();

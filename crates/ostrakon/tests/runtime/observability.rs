@@ -7,7 +7,7 @@ use ostrakon::{Hosting, Reply};
 
 use crate::probe::{Do, World, probe, sum};
 
-/// The metrics of kind `probe`. Looking takes the counts away, so the next look sees what came since.
+/// The metrics of kind `probe`, by name.
 fn look(snapshotter: &Snapshotter) -> BTreeMap<String, f64> {
     let mut values = BTreeMap::new();
     for (key, _, _, value) in snapshotter.snapshot().into_vec() {
@@ -62,10 +62,6 @@ async fn the_counters_tell_what_happened() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let second = look(&seen);
     assert_eq!(second["queued_messages"], 0.0);
-    let handled = first["handled_total"] + second["handled_total"];
-    assert_eq!(
-        handled,
-        100.0 + 1.0 + 1.0 + 1.0 + 8.0,
-        "asks, failure, ask, wait, adds"
-    );
+    // A hundred asks, the failing tell, an ask, the wait, and the eight that waited behind it.
+    assert_eq!(second["handled_total"], 111.0);
 }
