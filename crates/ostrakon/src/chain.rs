@@ -79,21 +79,22 @@ pub(crate) struct Inherited {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<CallSite>> = const { RefCell::new(None) };
+    /// The innermost is the last: an ask that is answered on the spot runs inside its asker's poll.
+    static RUNNING: RefCell<Vec<CallSite>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `poll`, which must not unwind, with `site` as the current entity. The site is lent and comes back, nothing is cloned.
-pub(crate) fn within<R>(site: &mut Option<CallSite>, poll: impl FnOnce() -> R) -> R {
-    let outer = CURRENT.replace(site.take());
+/// Runs `poll`, which must not unwind, as code of the entity at `site`.
+pub(crate) fn within<R>(site: impl FnOnce() -> CallSite, poll: impl FnOnce() -> R) -> R {
+    RUNNING.with_borrow_mut(|running| running.push(site()));
     let result = poll();
-    *site = CURRENT.replace(outer);
+    RUNNING.with_borrow_mut(|running| running.truncate(running.len() - 1));
     result
 }
 
 /// What an ask made right here is part of: nothing, outside entities.
 pub(crate) fn current() -> Inherited {
-    CURRENT.with_borrow(|site| {
-        let Some(site) = site else {
+    RUNNING.with_borrow(|running| {
+        let Some(site) = running.last() else {
             return Inherited::default();
         };
         Inherited {

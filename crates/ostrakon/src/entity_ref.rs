@@ -8,7 +8,8 @@ use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 use ostrakon_core::{EntityId, Time};
 
 use crate::{
-    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError, chain,
+    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError,
+    chain::{self, Inherited},
     host::{
         Host, Place,
         envelope::{Ask, Envelope},
@@ -161,40 +162,62 @@ impl<E: Entity> EntityRef<E> {
         Ok(stream)
     }
 
-    async fn ask_with<R: Send + 'static>(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an `async fn` keeps its arguments twice, and an ask's future should be small"
+    )]
+    fn ask_with<R: Send + 'static>(
         &self,
         settle: Arc<dyn Settle>,
         slot: Arc<Slot<R>>,
         message: E::Message,
-    ) -> Result<R, AskError> {
+    ) -> impl Future<Output = Result<R, AskError>> + Send {
+        async move {
+            let asked = Asked {
+                slot: &slot,
+                over: false,
+            };
+            let (host, _, _) = self.target()?;
+            let sent = self.send_ask(settle, message)?;
+            if let Some(due) = sent.due {
+                run(host, due, sent.run).await;
+            }
+            asked.outcome(host, sent.deadline).await
+        }
+    }
+
+    /// Brings an ask to its entity.
+    fn send_ask(&self, settle: Arc<dyn Settle>, message: E::Message) -> Result<Sent<E>, AskError> {
         let (host, id, place) = self.target()?;
-        let inherited = chain::current();
-        if let Some(chain) = inherited.chain.as_ref()
-            && chain.contains(E::KIND, id)
+        let Inherited { chain, deadline } = chain::current();
+        let depth = chain.as_ref().map_or(0, CallChain::depth);
+        if chain
+            .as_ref()
+            .is_some_and(|chain| chain.contains(E::KIND, id))
         {
-            let cycle = CallChain::then(inherited.chain, E::KIND, id.clone());
+            let cycle = CallChain::then(chain, E::KIND, id.clone());
             return Err(AskError::Cycle(cycle));
         }
-        let asked = Asked {
-            slot: &slot,
-            over: false,
-        };
         let message = host.cross_codec(message)?;
         let now = host.kind.now();
-        let deadline = inherited
-            .deadline
-            .map_or(now + self.timeout, |outer| outer.min(now + self.timeout));
-        let depth = inherited.chain.as_ref().map_or(0, CallChain::depth);
+        let limit = now + self.timeout;
+        let deadline = deadline.map_or(limit, |outer| outer.min(limit));
         let ask = Ask {
             pending: Pending::new(settle),
             deadline,
-            chain: inherited.chain,
+            chain,
         };
         let due = host.deliver(place, id, Envelope::ask(message, ask))?;
-        if let Some(due) = due {
-            run(host, due.at(now), depth).await;
-        }
-        asked.outcome(host, deadline).await
+        let run = if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
+            Run::Elsewhere
+        } else {
+            Run::Here
+        };
+        Ok(Sent {
+            deadline,
+            due: due.map(|due| due.at(now)),
+            run,
+        })
     }
 
     fn target(&self) -> Result<(&Arc<Host<E>>, &EntityId, Place), TellError> {
@@ -205,17 +228,31 @@ impl<E: Entity> EntityRef<E> {
     }
 }
 
-/// Runs an ask's turn: here, unless that would block others or deepen the stack too much.
-async fn run<E: Entity>(host: &Host<E>, due: Due<E>, depth: usize) {
-    if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
-        due.spawn(&host.kind.runtime);
-    } else {
-        due.run_here(&host.kind.runtime).await;
-        // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
-        let asks = ASKS_HERE.get().wrapping_add(1);
-        ASKS_HERE.set(asks);
-        if asks.is_multiple_of(BEFORE_YIELD) {
-            tokio::task::yield_now().await;
+/// An ask on its way.
+struct Sent<E: Entity> {
+    deadline: Time,
+    /// The turn that the asker has to run, if the entity was free.
+    due: Option<Due<E>>,
+    run: Run,
+}
+
+/// Where an ask's turn runs: here, unless that would block others or deepen the stack too much.
+enum Run {
+    Here,
+    Elsewhere,
+}
+
+async fn run<E: Entity>(host: &Host<E>, due: Due<E>, place: Run) {
+    match place {
+        Run::Elsewhere => due.spawn(&host.kind.runtime),
+        Run::Here => {
+            due.run_here(&host.kind.runtime).await;
+            // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
+            let asks = ASKS_HERE.get().wrapping_add(1);
+            ASKS_HERE.set(asks);
+            if asks.is_multiple_of(BEFORE_YIELD) {
+                tokio::task::yield_now().await;
+            }
         }
     }
 }
@@ -239,7 +276,8 @@ impl<R> Asked<'_, R> {
             None => {
                 let answer = std::future::poll_fn(|cx| slot.poll(cx));
                 let deadline = host.kind.clock.instant(deadline);
-                let answer = tokio::time::timeout_at(deadline, answer).await;
+                // Boxed, so that the many asks that need no timer do not carry its space around.
+                let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
                 answer.unwrap_or_else(|_| slot.give_up())
             }
         };

@@ -86,25 +86,31 @@ impl<E: Entity> Host<E> {
         let mut table = home.table.lock();
         let Table {
             open,
+            accepted,
             queued,
             cells,
         } = &mut *table;
-        if !*open {
-            return Err(stopped::<E>(id));
-        }
-        let cell = match self.find_or_make(home, cells, place.key, id) {
-            None => return Err(stopped::<E>(id)),
-            Some(Found::New(cell)) => return Ok(Some(Due::new(cell, Some(envelope)))),
-            Some(Found::Old(cell)) => cell,
+        let found = if *open {
+            self.find_or_make(home, cells, place.key, id)
+        } else {
+            None
         };
-        let mut queue = cell.queue.lock();
-        if queue.phase == Phase::Parked {
-            queue.phase = Phase::Taken;
-            return Ok(Some(Due::new(cell, Some(envelope))));
-        }
-        queue.push(cell, envelope)?;
-        *queued += 1;
-        Ok(None)
+        let due = match found {
+            None => return Err(stopped::<E>(id)),
+            Some(Found::New(cell)) => Some(Due::new(cell, Some(envelope), None)),
+            Some(Found::Old(cell)) => {
+                let mut queue = cell.queue.lock();
+                if queue.phase == Phase::Parked {
+                    Some(queue.take(cell, Some(envelope)))
+                } else {
+                    queue.push(cell, envelope)?;
+                    *queued += 1;
+                    None
+                }
+            }
+        };
+        *accepted += 1;
+        Ok(due)
     }
 
     /// `None` when entities of this kind are not made on demand and there is none.
@@ -140,7 +146,7 @@ impl<E: Entity> Host<E> {
             }
             Some(Found::New(cell)) => {
                 cell.queue.lock().pinned = true;
-                Some(Due::new(cell, None))
+                Some(Due::new(cell, None, None))
             }
         };
         drop(table);
@@ -161,7 +167,7 @@ impl<E: Entity> Host<E> {
         });
         let due = match made {
             Found::Old(_) => return Ok(false),
-            Found::New(cell) => Due::new(cell, None),
+            Found::New(cell) => Due::new(cell, None, None),
         };
         drop(table);
         if let Factory::Given(actors) = &self.kind.factory {

@@ -1,5 +1,10 @@
 //! What one node promises, seen from outside: one file per promise.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy allows it in tests, but not in their helpers"
+)]
+
 #[path = "runtime/actors.rs"]
 mod actors;
 #[path = "runtime/asks.rs"]

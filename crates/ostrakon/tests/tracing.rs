@@ -22,7 +22,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().expect("not poisoned").write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

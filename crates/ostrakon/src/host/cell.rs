@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A parked cell has no task and no timer: it is an id, a state and an empty queue. While it is taken exactly one
-//! [`Turn`](super::turn) owns the entity. Lock order: shard table, then queue; the entity's own lock is never contended,
-//! because only the turn takes it.
+//! [`Turn`](super::turn) owns the entity: it has taken it out of the cell, and puts it back when it parks the cell. Lock
+//! order: shard table, then queue.
 
 use std::{
     collections::VecDeque,
@@ -38,13 +38,13 @@ pub(crate) struct Cell<E: Entity> {
     pub(crate) key: u64,
     pub(crate) home: Arc<Home<E>>,
     killed: AtomicBool,
-    /// `None` before the start and after the end of a life.
-    pub(crate) entity: Mutex<Option<E>>,
     pub(crate) queue: Mutex<Queue<E>>,
 }
 
 pub(crate) struct Queue<E: Entity> {
     pub(crate) phase: Phase,
+    /// Here while the cell is parked.
+    entity: Option<E>,
     /// The entity shall stop as soon as its mailbox is empty.
     pub(crate) stop: bool,
     /// Idle time does not stop this life of the entity.
@@ -85,9 +85,9 @@ impl<E: Entity> Cell<E> {
             key,
             home,
             killed: AtomicBool::new(false),
-            entity: Mutex::new(None),
             queue: Mutex::new(Queue {
                 phase: Phase::Taken,
+                entity: None,
                 stop: false,
                 keep: false,
                 pinned: false,
@@ -105,35 +105,37 @@ impl<E: Entity> Cell<E> {
         let mut queue = self.queue.lock();
         queue.stop = true;
         match queue.phase {
-            Phase::Parked => queue.phase = Phase::Taken,
+            Phase::Parked => Some(queue.take(self, None)),
             Phase::Taken => {
                 let waker = queue.rare.as_mut().and_then(|rare| rare.waker.take());
                 drop(queue);
                 if let Some(waker) = waker {
                     waker.wake();
                 }
-                return None;
+                None
             }
-            Phase::Gone => return None,
+            Phase::Gone => None,
         }
-        Some(Due::new(self, None))
     }
 
     /// Delivers a message of the entity's own (a timer, a note to itself): no look-up, the cell is known.
     pub(crate) fn deliver_own(self: &Arc<Self>, message: E::Message) -> Result<(), TellError> {
-        let kind = &self.home.kind;
+        let envelope = Envelope::tell(message);
+        let stats = &self.home.stats;
         let mut queue = self.queue.lock();
         match queue.phase {
             Phase::Gone => return Err(stopped::<E>(&self.id)),
             Phase::Taken => {
-                queue.push(self, Envelope::tell(message))?;
-                self.home.stats.own_queued.one();
-                return Ok(());
+                queue.push(self, envelope)?;
+                stats.own_queued.one();
             }
-            Phase::Parked => queue.phase = Phase::Taken,
+            Phase::Parked => {
+                let due = queue.take(self, Some(envelope));
+                drop(queue);
+                due.spawn(&self.home.kind.runtime);
+            }
         }
-        drop(queue);
-        Due::new(self, Some(Envelope::tell(message))).spawn(&kind.runtime);
+        stats.own_accepted.one();
         Ok(())
     }
 
@@ -212,8 +214,15 @@ impl<E: Entity> Queue<E> {
         (!rare.tasks.is_empty()).then_some(rare.tasks)
     }
 
-    /// Gives back what only a busy entity needs.
-    pub(crate) fn park(&mut self, now: Time) {
+    /// Takes a parked cell for a turn.
+    pub(crate) fn take(&mut self, cell: &Arc<Cell<E>>, first: Option<Envelope<E>>) -> Due<E> {
+        self.phase = Phase::Taken;
+        Due::new(cell, first, self.entity.take())
+    }
+
+    /// Puts the entity back, and frees what only a busy one needs.
+    pub(crate) fn park(&mut self, entity: Option<E>, now: Time) {
+        self.entity = entity;
         self.phase = Phase::Parked;
         self.parked_at = now;
         self.mail = VecDeque::new();

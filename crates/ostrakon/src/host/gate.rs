@@ -11,7 +11,7 @@ use std::{
 
 use pin_project_lite::pin_project;
 
-use super::cell::Cell;
+use super::{cell::Cell, envelope::Ask};
 use crate::{
     Cause, Entity,
     chain::{self, CallSite},
@@ -34,7 +34,7 @@ pin_project! {
     /// An entity's code on its way through the gate.
     pub(crate) struct Gate<'c, E: Entity, F> {
         cell: &'c Cell<E>,
-        site: Option<CallSite>,
+        ask: Option<&'c Ask>,
         span: tracing::Span,
         waited: bool,
         #[pin]
@@ -43,10 +43,16 @@ pin_project! {
 }
 
 impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
-    pub(crate) fn new(cell: &'c Cell<E>, site: CallSite, span: tracing::Span, code: F) -> Self {
+    /// `ask` is what the code serves, if somebody waits for it.
+    pub(crate) fn new(
+        cell: &'c Cell<E>,
+        ask: Option<&'c Ask>,
+        span: tracing::Span,
+        code: F,
+    ) -> Self {
         Self {
             cell,
-            site: Some(site),
+            ask,
             span,
             waited: false,
             code,
@@ -63,8 +69,14 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
         if gate.cell.is_killed() {
             return over(Err(Cut::Killed), *gate.waited);
         }
+        let site = || CallSite {
+            kind: E::KIND,
+            id: gate.cell.id.clone(),
+            parent: gate.ask.and_then(|ask| ask.chain.clone()),
+            deadline: gate.ask.map(|ask| ask.deadline),
+        };
         let polled = gate.span.in_scope(|| {
-            chain::within(gate.site, || {
+            chain::within(site, || {
                 catch_unwind(AssertUnwindSafe(|| gate.code.poll(cx)))
             })
         });

@@ -21,7 +21,8 @@ pub(crate) struct Home<E: Entity> {
 pub(crate) struct Table<E: Entity> {
     /// Whether messages are admitted: the shard is ours and not being given away.
     pub(crate) open: bool,
-    /// How many messages had to wait; counted here because the lock is held anyway.
+    /// How many messages were accepted, and how many of them had to wait; counted here because the lock is held anyway.
+    pub(crate) accepted: u64,
     pub(crate) queued: u64,
     pub(crate) cells: Cells<E>,
 }
@@ -35,6 +36,7 @@ impl<E: Entity> Home<E> {
             kind,
             table: Mutex::new(Table {
                 open: true,
+                accepted: 0,
                 queued: 0,
                 cells: Cells(HashTable::new()),
             }),

@@ -9,7 +9,12 @@ use std::{
 
 use ostrakon_core::Time;
 
-use super::{Host, cell::Cell, kind::Kind, stats::Totals};
+use super::{
+    Host,
+    cell::Cell,
+    kind::Kind,
+    stats::{Tabled, Totals},
+};
 use crate::{Entity, dead_letters::DeadReason};
 
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
@@ -116,9 +121,13 @@ impl<E: Entity> Host<E> {
         let mut totals = Totals::default();
         for home in &self.homes {
             let table = home.table.lock();
-            let (active, queued) = (table.cells.len(), table.queued);
+            let tabled = Tabled {
+                active: table.cells.len(),
+                accepted: table.accepted,
+                queued: table.queued,
+            };
             drop(table);
-            totals.add(active, queued, &home.stats);
+            totals.add(tabled, &home.stats);
         }
         totals
     }
@@ -133,6 +142,7 @@ struct Report {
     stopped: metrics::Counter,
     failed: metrics::Counter,
     overloaded: metrics::Counter,
+    given_up: metrics::Counter,
 }
 
 impl Report {
@@ -149,6 +159,7 @@ impl Report {
             stopped: metrics::counter!("ostrakon_stopped_total", &labels),
             failed: metrics::counter!("ostrakon_failed_total", &labels),
             overloaded: metrics::counter!("ostrakon_overloaded_total", &labels),
+            given_up: metrics::counter!("ostrakon_given_up_total", &labels),
         }
     }
 
@@ -160,5 +171,6 @@ impl Report {
         self.stopped.absolute(totals.stopped);
         self.failed.absolute(totals.failed);
         self.overloaded.absolute(totals.overloaded);
+        self.given_up.absolute(totals.given_up);
     }
 }

@@ -5,15 +5,20 @@
 //! every now and then a handler is timed, and a slow kind gets tasks of its own.
 
 use std::{
+    cell::Cell,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 /// One message in this many is timed.
-const SAMPLE: u64 = 32;
+const SAMPLE: u32 = 32;
 
 /// Above this a hand-over between tasks costs less than what it frees.
 const SLOW: Duration = Duration::from_micros(20);
+
+thread_local! {
+    static MESSAGES: Cell<u32> = const { Cell::new(0) };
+}
 
 #[derive(Default)]
 pub(crate) struct Slowness {
@@ -22,9 +27,11 @@ pub(crate) struct Slowness {
 }
 
 impl Slowness {
-    /// Whether to time the message that follows `handled` earlier ones.
-    pub(crate) fn samples(handled: u64) -> bool {
-        handled.is_multiple_of(SAMPLE)
+    /// Whether to time the message that is next on this thread.
+    pub(crate) fn samples_this() -> bool {
+        let messages = MESSAGES.get().wrapping_add(1);
+        MESSAGES.set(messages);
+        messages.is_multiple_of(SAMPLE)
     }
 
     /// A handler held the processor for this long without a wait.

@@ -15,7 +15,6 @@ use std::{
 };
 
 use ostrakon_core::{EntityId, Time};
-use parking_lot::MutexGuard;
 use tokio::runtime::Handle;
 
 use super::{
@@ -25,9 +24,7 @@ use super::{
     kind::Kind,
     slowness::Slowness,
 };
-use crate::{
-    AskError, Cause, Context, Entity, TellError, chain::CallSite, dead_letters::DeadReason,
-};
+use crate::{AskError, Cause, Context, Entity, TellError, dead_letters::DeadReason};
 
 /// How many messages a turn handles before it lets others run.
 const BEFORE_YIELD: u32 = 64;
@@ -38,17 +35,18 @@ const MOST_FAILURES: u8 = 3;
 /// A turn that is due: its cell is taken.
 #[must_use = "the cell stays taken until the turn runs"]
 pub(crate) struct Due<E: Entity> {
-    pub(crate) cell: Arc<Cell<E>>,
-    pub(crate) first: Option<Envelope<E>>,
+    cell: Arc<Cell<E>>,
+    first: Option<Envelope<E>>,
+    entity: Option<E>,
     at: Option<Time>,
 }
 
 impl<E: Entity> Due<E> {
-    pub(crate) fn new(cell: &Arc<Cell<E>>, first: Option<Envelope<E>>) -> Self {
-        let cell = Arc::clone(cell);
+    pub(crate) fn new(cell: &Arc<Cell<E>>, first: Option<Envelope<E>>, entity: Option<E>) -> Self {
         Self {
-            cell,
+            cell: Arc::clone(cell),
             first,
+            entity,
             at: None,
         }
     }
@@ -84,39 +82,41 @@ enum Stay {
     ForOneMessage,
 }
 
-async fn run<E: Entity>(mut due: Due<E>, stay: Stay) {
-    let cell = &due.cell;
-    let mut turn = Turn {
-        cell,
-        kind: &cell.home.kind,
-        ctx: Context::new(Arc::clone(cell)),
-        entity: Some(cell.entity.lock()),
-        // Borrowed, as every move of a message would make this future larger by its size.
-        next: &mut due.first,
-        batch: VecDeque::new(),
-        stay,
-        at: due.at,
-        handled: 0,
-        since_yield: 0,
-        failures: 0,
-    };
-    while !turn.is_over().await {}
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` keeps its arguments twice, and this future is boxed for every ask to a parked entity"
+)]
+fn run<E: Entity>(mut due: Due<E>, stay: Stay) -> impl Future<Output = ()> + Send {
+    async move {
+        let cell = &due.cell;
+        let mut turn = Turn {
+            cell,
+            kind: &cell.home.kind,
+            ctx: Context::new(Arc::clone(cell)),
+            entity: &mut due.entity,
+            next: &mut due.first,
+            batch: VecDeque::new(),
+            stay,
+            at: due.at,
+            since_yield: 0,
+            failures: 0,
+        };
+        while !turn.is_over().await {}
+    }
 }
 
 struct Turn<'c, E: Entity> {
     cell: &'c Arc<Cell<E>>,
     kind: &'c Kind<E>,
     ctx: Context<E>,
-    /// `None` only after the turn's end: the entity is let go before the cell is seen as parked.
-    entity: Option<MutexGuard<'c, Option<E>>>,
+    /// `None` before the start and after the end of a life.
+    entity: &'c mut Option<E>,
     /// The message to be handled next.
     next: &'c mut Option<Envelope<E>>,
     batch: VecDeque<Envelope<E>>,
     stay: Stay,
     /// The time, while it is known without reading the clock.
     at: Option<Time>,
-    /// Messages handled and not yet counted.
-    handled: u32,
     since_yield: u32,
     /// Failures in a row.
     failures: u32,
@@ -150,7 +150,7 @@ impl<E: Entity> Turn<'_, E> {
             Box::pin(self.end_life()).await;
             return self.vacate();
         }
-        if self.entity().is_none() && !Box::pin(self.start()).await {
+        if self.entity.is_none() && !Box::pin(self.start()).await {
             return self.vacate();
         }
         match self.step() {
@@ -174,10 +174,6 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
-    fn entity(&mut self) -> &mut Option<E> {
-        self.entity.as_mut().expect("held until the turn's end")
-    }
-
     fn step(&mut self) -> Step {
         if self.ctx.wants_to_stop() {
             return Step::Stop;
@@ -188,14 +184,13 @@ impl<E: Entity> Turn<'_, E> {
         if self.next.is_some() {
             return Step::Handle;
         }
-        self.count_handled();
         let mut queue = self.cell.queue.lock();
         if queue.mail.is_empty() {
             if queue.stop {
                 return Step::Stop;
             }
-            self.entity = None;
-            queue.park(self.at.unwrap_or_else(|| self.kind.now()));
+            let now = self.at.unwrap_or_else(|| self.kind.now());
+            queue.park(self.entity.take(), now);
             return Step::Parked;
         }
         let most = self.kind.batch();
@@ -247,6 +242,7 @@ impl<E: Entity> Turn<'_, E> {
         } = self.next.take()?;
         self.since_yield += 1;
         if !self.is_wanted(ask.as_ref()) {
+            self.cell.home.stats.given_up.one();
             if let Some(ask) = ask {
                 ask.pending.fail(AskError::Expired);
             }
@@ -254,14 +250,17 @@ impl<E: Entity> Turn<'_, E> {
         }
         let copy = E::redeliver(&message).map(Box::new);
         let cell = self.cell;
-        let earlier = cell.home.stats.handled.get() + u64::from(self.handled);
-        let sample = Slowness::samples(earlier).then(Instant::now);
-        self.handled += 1;
-        let site = self.site(ask.as_ref());
-        let entity = self.entity.as_mut().and_then(|guard| guard.as_mut());
+        let sample = Slowness::samples_this().then(Instant::now);
+        let entity = self.entity.as_mut();
         let entity = entity.expect("started before the first message");
         let span = tracing::trace_span!("handle", kind = E::KIND, id = %cell.id);
-        let passed = Gate::new(cell, site, span, entity.handle(message, &mut self.ctx)).await;
+        let passed = Gate::new(
+            cell,
+            ask.as_ref(),
+            span,
+            entity.handle(message, &mut self.ctx),
+        )
+        .await;
         if let Some(began) = sample {
             self.note_time(began, passed.waited);
         }
@@ -304,20 +303,6 @@ impl<E: Entity> Turn<'_, E> {
         // On the asker's own task the message has not waited.
         let in_time = self.stay == Stay::ForOneMessage || self.kind.now() < ask.deadline;
         in_time && ask.pending.begin()
-    }
-
-    fn count_handled(&mut self) {
-        let handled = std::mem::take(&mut self.handled);
-        self.cell.home.stats.handled.many(handled as usize);
-    }
-
-    fn site(&self, ask: Option<&Ask>) -> CallSite {
-        CallSite {
-            kind: E::KIND,
-            id: self.cell.id.clone(),
-            parent: ask.and_then(|ask| ask.chain.clone()),
-            deadline: ask.map(|ask| ask.deadline),
-        }
     }
 
     fn note_time(&self, began: Instant, waited: bool) {
@@ -378,10 +363,9 @@ impl<E: Entity> Turn<'_, E> {
         let result = match made {
             Ok(None) => return false,
             Ok(Some(mut entity)) => {
-                let site = self.site(None);
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
                 let code = entity.start(&mut self.ctx);
-                let passed = Gate::new(cell, site, span, code).await;
+                let passed = Gate::new(cell, None, span, code).await;
                 if passed.waited {
                     self.has_waited();
                 }
@@ -391,7 +375,7 @@ impl<E: Entity> Turn<'_, E> {
         };
         let cause = match result {
             Ok(Ok(entity)) => {
-                *self.entity() = Some(entity);
+                *self.entity = Some(entity);
                 cell.home.stats.started.one();
                 return true;
             }
@@ -414,6 +398,7 @@ impl<E: Entity> Turn<'_, E> {
         self.cell.home.stats.dequeued.many(mail.len());
         let batch = std::mem::take(&mut self.batch);
         for envelope in self.next.take().into_iter().chain(batch).chain(mail) {
+            self.cell.home.stats.given_up.one();
             match envelope.ask {
                 Some(ask) => ask.pending.fail(error()),
                 None => self.bury(reason(), Some(&envelope.message)),
@@ -423,12 +408,11 @@ impl<E: Entity> Turn<'_, E> {
 
     async fn stop(&mut self) {
         let cell = self.cell;
-        let site = self.site(None);
         let deadline = self.kind.hosting.stop_deadline;
-        if let Some(entity) = self.entity.as_mut().and_then(|guard| guard.as_mut()) {
+        if let Some(entity) = self.entity.as_mut() {
             let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
             let code = entity.stop(&mut self.ctx);
-            match tokio::time::timeout(deadline, Gate::new(cell, site, span, code)).await {
+            match tokio::time::timeout(deadline, Gate::new(cell, None, span, code)).await {
                 Err(_) => {
                     self.has_waited();
                     tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity was ended");
@@ -449,9 +433,8 @@ impl<E: Entity> Turn<'_, E> {
     /// Drops the entity's state and ends what it had started.
     async fn end_life(&mut self) {
         self.ctx.life_is_over();
-        self.count_handled();
         let tasks = self.cell.queue.lock().end_life();
-        let entity = self.entity().take();
+        let entity = self.entity.take();
         if entity.is_some() {
             self.cell.home.stats.stopped.one();
         }
@@ -464,8 +447,11 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
-    /// Waits before the next life. Ends early when the entity is to stop.
+    /// Waits before the next life, if there can be one. Ends early when the entity is to stop.
     async fn pause(&mut self) {
+        if !self.kind.factory.is_on_demand() {
+            return;
+        }
         let pause = self.kind.hosting.restart.after(self.failures);
         let mut over = std::pin::pin!(tokio::time::sleep(pause));
         std::future::poll_fn(|cx| {
@@ -499,7 +485,6 @@ impl<E: Entity> Turn<'_, E> {
         self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| {
             DeadReason::Stopped
         });
-        self.entity = None;
         if !self.kind.factory.is_on_demand() {
             self.kind.node.actor_ended(&cell.id);
         }

@@ -314,7 +314,7 @@ async fn a_million_entities_are_made_at_a_constant_rate() {
             let id = format!("small-{}", tenth * TENTH + n);
             let entity = node.entity::<Small>(id);
             // Asked without a reply, which is as good as an ask: it returns when the message was handled.
-            let handled = entity.ask::<()>(|reply| drop(reply)).await;
+            let handled = entity.ask::<()>(drop).await;
             assert_eq!(handled, Err(AskError::NoReply));
         }
         times.push(began.elapsed());

@@ -54,6 +54,7 @@ async fn the_counters_tell_what_happened() {
     assert_eq!(first["overloaded_total"], 2.0);
     assert_eq!(first["dead_letters_total"], 1.0);
     assert_eq!(first["started_total"], 2.0);
+    assert_eq!(first["given_up_total"], 1.0);
     assert_eq!(first["failed_total"], 2.0);
     assert_eq!(first["stopped_total"], 1.0);
     assert!(first["handle_seconds"] >= 3.0, "one message in 32 is timed");

@@ -180,10 +180,10 @@ impl Entity for Probe {
     }
 
     fn redeliver(message: &Do) -> Option<Do> {
-        match message {
-            Do::Shaky(reply) => Some(Do::Shaky(reply.clone())),
-            _ => None,
-        }
+        let Do::Shaky(reply) = message else {
+            return None;
+        };
+        Some(Do::Shaky(reply.clone()))
     }
 
     async fn handle(&mut self, message: Do, ctx: &mut Context<Self>) -> Result<(), Failure> {
