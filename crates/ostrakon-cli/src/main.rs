@@ -1,2 +1,37 @@
-//! The `ostrakon` command.
-fn main() {}
+//! The `ostrakon` command: arguments in, exit code out.
+//!
+//! 0: all is well; 1: something failed or a check did not hold; 2: the arguments make no sense. What a subcommand does
+//! is in the module of its name.
+
+mod demo;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Entity sharding: millions of stateful entities, each with at most one live copy.
+#[derive(Parser)]
+#[command(name = "ostrakon", version, after_help = EXAMPLES)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a live bank on this machine, disturb it, and check that nothing was lost
+    Demo(demo::Options),
+}
+
+fn main() -> ExitCode {
+    let Command::Demo(options) = Args::parse().command;
+    demo::run(&options).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ostrakon demo               ten seconds of a live bank, and what came of it
+  ostrakon help demo          what can be changed about it";

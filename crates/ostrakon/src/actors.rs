@@ -33,9 +33,23 @@ struct Registry {
 }
 
 impl Actors {
-    /// An actor is over: its name is free.
-    pub(crate) fn ended(&self, name: &EntityId) {
-        self.0.lock().names.remove(name);
+    /// An actor is over: its name is free. `also` is done before another can take it.
+    pub(crate) fn ended(&self, name: &EntityId, also: impl FnOnce()) {
+        let mut registry = self.0.lock();
+        registry.names.remove(name);
+        also();
+    }
+
+    /// Does something while an actor is surely running under its name.
+    pub(crate) fn while_running<E: Entity>(
+        &self,
+        name: &EntityId,
+        work: impl FnOnce(),
+    ) -> Result<(), LookupError> {
+        let registry = self.0.lock();
+        registry.check::<E>(name)?;
+        work();
+        Ok(())
     }
 
     /// Accepts no more actors; returns the hosts of those there are.
@@ -43,6 +57,19 @@ impl Actors {
         let mut registry = self.0.lock();
         registry.closed = true;
         registry.hosts.values().cloned().collect()
+    }
+}
+
+impl Registry {
+    fn check<E: Entity>(&self, name: &EntityId) -> Result<(), LookupError> {
+        let name = || name.clone();
+        match self.names.get(&name()) {
+            None => Err(LookupError::NoSuchActor { name: name() }),
+            Some(found) if *found != TypeId::of::<E>() => {
+                Err(LookupError::OtherType { name: name() })
+            }
+            Some(_) => Ok(()),
+        }
     }
 }
 
@@ -66,7 +93,11 @@ impl Node {
         drop(registry);
         match host.insert(&name, actor) {
             Ok(true) => Ok(EntityRef::of(Some(host), name).into()),
-            Ok(false) | Err(_) => Err(SpawnError::NameTaken { name }),
+            Ok(false) => Err(SpawnError::NameTaken { name }),
+            Err(_) => {
+                self.0.actors.ended(&name, || {});
+                Err(SpawnError::NodeLeft)
+            }
         }
     }
 
@@ -111,13 +142,9 @@ impl<E: Entity> Lookup<'_, E> {
     pub fn here(self) -> Result<E::Ref, LookupError> {
         let name = EntityId::new(&self.name)?;
         let registry = self.node.0.actors.0.lock();
-        let Some(found) = registry.names.get(&name) else {
-            return Err(LookupError::NoSuchActor { name });
-        };
-        if *found != TypeId::of::<E>() {
-            return Err(LookupError::OtherType { name });
-        }
-        let host = registry.hosts.get(found).and_then(downcast::<E>);
+        registry.check::<E>(&name)?;
+        let host = registry.hosts.get(&TypeId::of::<E>());
+        let host = host.and_then(downcast::<E>);
         Ok(EntityRef::of(host, name).into())
     }
 

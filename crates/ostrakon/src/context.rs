@@ -54,7 +54,7 @@ impl<E: Entity> Context<E> {
 
     /// Sends this entity a message after a while. The end of this life of the entity cancels it.
     pub fn schedule(&self, after: Duration, message: E::Message) -> Timer {
-        self.set_timer(after, Schedule::Once(message))
+        self.set_timer(after, Schedule::Once(Some(message)))
     }
 
     /// Sends this entity a message every `period`, the first after one period. Missed ticks are skipped.
@@ -81,7 +81,8 @@ impl<E: Entity> Context<E> {
         self.cell.queue.lock().spawn(runtime, work);
     }
 
-    /// Stops the entity after the present message. The next message starts it anew.
+    /// Stops the entity after the present message. The next message starts it anew. In `start` this does nothing: return an
+    /// error there.
     pub fn stop(&mut self) {
         self.stopping = true;
     }
@@ -95,7 +96,7 @@ impl<E: Entity> Context<E> {
         self.stopping
     }
 
-    pub(crate) fn life_is_over(&mut self) {
+    pub(crate) fn life_begins(&mut self) {
         self.stopping = false;
     }
 }

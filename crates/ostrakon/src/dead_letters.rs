@@ -6,7 +6,7 @@
 use ostrakon_core::EntityId;
 use tokio::sync::broadcast;
 
-use crate::{Cause, Entity};
+use crate::{Cause, Entity, host::gate};
 
 /// How many dead letters wait for a slow subscriber.
 const BACKLOG: usize = 1024;
@@ -81,7 +81,7 @@ impl DeadLetters {
             id: id.clone(),
             reason,
             // One that cannot be encoded is still worth a letter.
-            message: message.and_then(|message| E::CODEC.encode(message).ok()),
+            message: message.and_then(|message| gate::call(|| E::CODEC.encode(message)).ok()?.ok()),
         };
         // The last subscriber may have gone just now.
         let _ = self.0.send(letter);

@@ -115,6 +115,9 @@ impl<E: Entity> EntityRef<E> {
     }
 
     /// Sends a message and does not wait for it to be handled. An error means that it was not accepted.
+    ///
+    /// A full mailbox is an error at once ([`TellError::Overloaded`]): whoever sends faster than the entity works should pause and
+    /// try again.
     pub async fn tell(&self, message: E::Message) -> Result<(), TellError> {
         self.try_tell(message)
     }

@@ -5,7 +5,7 @@
 
 pub(crate) mod cell;
 pub(crate) mod envelope;
-mod gate;
+pub(crate) mod gate;
 mod home;
 mod janitor;
 pub(crate) mod kind;
@@ -161,6 +161,9 @@ impl<E: Entity> Host<E> {
         let place = self.place(id)?;
         let home = &self.homes[place.shard.index()];
         let mut table = home.table.lock();
+        if !table.open {
+            return Err(stopped::<E>(id));
+        }
         let made = table.cells.find_or_make(place.key, id, || {
             self.kind.one_more();
             Cell::taken(id.clone(), place.key, Arc::clone(home))
@@ -208,6 +211,22 @@ impl<E: Entity> Host<E> {
         self.kind.active()
     }
 
+    /// Lets go of everything without a word to the entities: their node is gone.
+    fn abandon(&self) {
+        if let Some(janitor) = self.janitor.get() {
+            janitor.abort();
+        }
+        for home in &self.homes {
+            let mut table = home.table.lock();
+            table.open = false;
+            let cells = table.cells.take();
+            drop(table);
+            // Cells know their home, and entities may hold refs of their own kind: without this they would keep each
+            // other in memory.
+            drop(cells);
+        }
+    }
+
     async fn is_empty_within(&self, time: Duration) -> bool {
         let emptied = async {
             loop {
@@ -224,14 +243,7 @@ impl<E: Entity> Host<E> {
 
 impl<E: Entity> Drop for Host<E> {
     fn drop(&mut self) {
-        if let Some(janitor) = self.janitor.get() {
-            janitor.abort();
-        }
-        for home in &self.homes {
-            // Cells know their home: without this they would keep each other in memory.
-            let cells = home.table.lock().cells.take();
-            drop(cells);
-        }
+        self.abandon();
     }
 }
 
@@ -244,6 +256,7 @@ pub(crate) trait AnyHost: Send + Sync {
     fn tell_encoded(&self, id: &EntityId, bytes: Vec<u8>) -> Result<(), TellError>;
     fn active(&self) -> usize;
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
+    fn abandon(&self);
 }
 
 impl<E: Entity> AnyHost for Host<E> {
@@ -276,5 +289,9 @@ impl<E: Entity> AnyHost for Host<E> {
 
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>> {
         Box::pin(self.close())
+    }
+
+    fn abandon(&self) {
+        self.abandon();
     }
 }

@@ -34,6 +34,17 @@ pub(crate) struct Inner {
     pub(crate) receptionist: Receptionist,
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for host in self.hosts.iter().map(|hosted| &hosted.host) {
+            host.abandon();
+        }
+        for host in self.actors.close() {
+            host.abandon();
+        }
+    }
+}
+
 /// One kind that this node hosts.
 pub(crate) struct Hosted {
     pub(crate) kind: &'static str,
@@ -172,8 +183,8 @@ impl WeakNode {
 
     pub(crate) fn actor_ended(&self, name: &EntityId) {
         if let Some(node) = self.upgrade() {
-            node.0.receptionist.actor_ended(name);
-            node.0.actors.ended(name);
+            let receptionist = &node.0.receptionist;
+            node.0.actors.ended(name, || receptionist.actor_ended(name));
         }
     }
 }

@@ -31,18 +31,13 @@ impl Receptionist {
     /// Enters a running actor of this node under a key.
     pub fn register<E: Entity>(&self, key: &str, actor: &str) -> Result<(), LookupError> {
         let entry = Entry::new::<E>(key, actor)?;
-        // The look-up and the entry are not one step: an actor that ends in between is taken out again below.
-        let node = self.node.upgrade();
-        let is_running = || {
-            let node = node.as_ref();
-            node.is_some_and(|node| node.lookup::<E>(actor).here().is_ok())
-        };
-        self.change(|book| book.insert(entry.clone()));
-        if !is_running() {
-            self.change(|book| book.remove(&entry));
+        let Some(node) = self.node.upgrade() else {
             return Err(LookupError::NoSuchActor { name: entry.actor });
-        }
-        Ok(())
+        };
+        let actor = entry.actor.clone();
+        node.0.actors.while_running::<E>(&actor, || {
+            self.change(|book| book.insert(entry));
+        })
     }
 
     /// Takes an actor out. `false`: it was not entered.
@@ -53,7 +48,8 @@ impl Receptionist {
 
     /// The actors under a key now.
     pub fn find<E: Entity>(&self, key: &str) -> Vec<E::Ref> {
-        refs::<E>(&self.node, key, &self.book.borrow())
+        let names = names::<E>(key, &self.book.borrow());
+        refs::<E>(&self.node, &names)
     }
 
     /// The actors under a key, at once and after every change.
@@ -106,33 +102,32 @@ impl<E: Entity> Listing<E> {
     pub async fn next(&mut self) -> Option<Vec<E::Ref>> {
         loop {
             self.book.changed().await.ok()?;
-            let book = self.book.borrow_and_update();
-            let names: Vec<_> = matching::<E>(&self.key, &book).cloned().collect();
+            let names = names::<E>(&self.key, &self.book.borrow_and_update());
             if self.last.as_ref() == Some(&names) {
                 continue;
             }
-            let found = refs::<E>(&self.node, &self.key, &book);
+            let found = refs::<E>(&self.node, &names);
             self.last = Some(names);
             return Some(found);
         }
     }
 }
 
-fn matching<'b, E: Entity>(
-    key: &'b str,
-    book: &'b BTreeSet<Entry>,
-) -> impl Iterator<Item = &'b EntityId> {
+/// The names under a key. They are turned into refs after the book is let go: whoever enters one holds the actors' lock first.
+fn names<E: Entity>(key: &str, book: &BTreeSet<Entry>) -> Vec<EntityId> {
     let entity = TypeId::of::<E>();
     book.iter()
-        .filter(move |entry| entry.key == key && entry.entity == entity)
-        .map(|entry| &entry.actor)
+        .filter(|entry| entry.key == key && entry.entity == entity)
+        .map(|entry| entry.actor.clone())
+        .collect()
 }
 
-fn refs<E: Entity>(node: &WeakNode, key: &str, book: &BTreeSet<Entry>) -> Vec<E::Ref> {
+fn refs<E: Entity>(node: &WeakNode, names: &[EntityId]) -> Vec<E::Ref> {
     let Some(node) = node.upgrade() else {
         return Vec::new();
     };
-    matching::<E>(key, book)
+    names
+        .iter()
         .filter_map(|actor| node.lookup::<E>(actor.as_str()).here().ok())
         .collect()
 }

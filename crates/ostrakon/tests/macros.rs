@@ -25,8 +25,18 @@ use ostrakon::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+/// The compiler's words change from release to release; these are compared with the release they were written for.
+const WORDS_OF: &str = "rustc 1.95.";
+
 #[test]
 fn mistakes_are_explained() {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = std::process::Command::new(rustc).arg("--version").output();
+    let version = String::from_utf8(version.expect("rustc runs").stdout).expect("text");
+    if !version.starts_with(WORDS_OF) {
+        println!("not compared: this is {version}");
+        return;
+    }
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }
 

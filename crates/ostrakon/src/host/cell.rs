@@ -69,6 +69,24 @@ pub(crate) enum Phase {
     Gone,
 }
 
+/// Which life's timer has come, and whether it comes again.
+#[derive(Clone, Copy)]
+pub(crate) struct TimerOf {
+    pub(crate) life: u32,
+    /// It was cancelled.
+    pub(crate) is_over: bool,
+    pub(crate) comes_again: bool,
+}
+
+/// What became of a timer's message.
+pub(crate) enum Timed {
+    Delivered,
+    /// The life that set the timer is over, or has cancelled it.
+    Stale,
+    /// The mailbox was full.
+    Refused,
+}
+
 #[derive(Default)]
 struct Rare {
     /// Wakes the turn that waits inside a handler, so that a kill is seen.
@@ -118,25 +136,65 @@ impl<E: Entity> Cell<E> {
         }
     }
 
-    /// Delivers a message of the entity's own (a timer, a note to itself): no look-up, the cell is known.
+    /// Delivers a note of the entity to itself: no look-up, the cell is known.
     pub(crate) fn deliver_own(self: &Arc<Self>, message: E::Message) -> Result<(), TellError> {
+        let mut queue = self.queue.lock();
+        let due = self.accept_own(&mut queue, message)?;
+        drop(queue);
+        if let Some(due) = due {
+            due.spawn(&self.home.kind.runtime);
+        }
+        Ok(())
+    }
+
+    /// Delivers a timer's message to the life that set it, and to no other.
+    pub(crate) fn deliver_timed(self: &Arc<Self>, timer: TimerOf, message: E::Message) -> Timed {
+        let mut queue = self.queue.lock();
+        if queue.phase == Phase::Gone || queue.life != timer.life {
+            return Timed::Stale;
+        }
+        if timer.is_over || !timer.comes_again {
+            queue.timers -= 1;
+        }
+        if timer.is_over {
+            return Timed::Stale;
+        }
+        let accepted = self.accept_own(&mut queue, message);
+        drop(queue);
+        match accepted {
+            Ok(Some(due)) => due.spawn(&self.home.kind.runtime),
+            Ok(None) => {}
+            Err(_) => return Timed::Refused,
+        }
+        Timed::Delivered
+    }
+
+    /// A timer of this life will not come any more.
+    pub(crate) fn end_timer(&self, life: u32) {
+        let mut queue = self.queue.lock();
+        if queue.life == life {
+            queue.timers -= 1;
+        }
+    }
+
+    fn accept_own(
+        self: &Arc<Self>,
+        queue: &mut Queue<E>,
+        message: E::Message,
+    ) -> Result<Option<Due<E>>, TellError> {
         let envelope = Envelope::tell(message);
         let stats = &self.home.stats;
-        let mut queue = self.queue.lock();
-        match queue.phase {
+        let due = match queue.phase {
             Phase::Gone => return Err(stopped::<E>(&self.id)),
+            Phase::Parked => Some(queue.take(self, Some(envelope))),
             Phase::Taken => {
                 queue.push(self, envelope)?;
                 stats.own_queued.one();
+                None
             }
-            Phase::Parked => {
-                let due = queue.take(self, Some(envelope));
-                drop(queue);
-                due.spawn(&self.home.kind.runtime);
-            }
-        }
+        };
         stats.own_accepted.one();
-        Ok(())
+        Ok(due)
     }
 
     /// Ends the entity at the next point where it can be ended: between two polls.

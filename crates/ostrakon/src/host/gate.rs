@@ -23,11 +23,26 @@ pub(crate) enum Cut {
     Killed,
 }
 
+/// Calls a piece of the user's code that is not async, or makes the future of one that is.
+pub(crate) fn call<T>(code: impl FnOnce() -> T) -> Result<T, Cut> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| Cut::Panicked(Cause::from_panic(&*panic)))
+}
+
 /// What came of gated code.
 pub(crate) struct Passed<T> {
     pub(crate) result: Result<T, Cut>,
     /// Whether it had to wait on the way.
     pub(crate) waited: bool,
+}
+
+impl<T> Passed<T> {
+    /// The code did not even begin.
+    pub(crate) fn cut(cut: Cut) -> Self {
+        Self {
+            result: Err(cut),
+            waited: false,
+        }
+    }
 }
 
 pin_project! {
@@ -75,14 +90,12 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
             parent: gate.ask.and_then(|ask| ask.chain.clone()),
             deadline: gate.ask.map(|ask| ask.deadline),
         };
-        let polled = gate.span.in_scope(|| {
-            chain::within(site, || {
-                catch_unwind(AssertUnwindSafe(|| gate.code.poll(cx)))
-            })
-        });
+        let polled = gate
+            .span
+            .in_scope(|| chain::within(site, || call(|| gate.code.poll(cx))));
         match polled {
             Ok(Poll::Ready(value)) => over(Ok(value), *gate.waited),
-            Err(panic) => over(Err(Cut::Panicked(Cause::from_panic(&*panic))), *gate.waited),
+            Err(cut) => over(Err(cut), *gate.waited),
             Ok(Poll::Pending) => {
                 *gate.waited = true;
                 gate.cell.waits(cx.waker());

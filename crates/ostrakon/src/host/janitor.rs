@@ -22,6 +22,9 @@ const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// How many entities are stopped before others may run.
 const BEFORE_YIELD: usize = 64;
 
+/// How many entities are looked at before others may run.
+const LOOKS_BEFORE_YIELD: usize = 4096;
+
 pub(crate) async fn run<E: Entity>(host: Weak<Host<E>>, kind: Arc<Kind<E>>) {
     let mut report = Report::new(&host);
     let mut next_report = kind.now() + REPORT_PERIOD;
@@ -60,9 +63,15 @@ impl<E: Entity> Host<E> {
         let Some(idle) = self.kind.hosting.idle_after else {
             return;
         };
+        let mut seen = 0;
         for home in &self.homes {
             let mut over = Vec::new();
+            if seen >= LOOKS_BEFORE_YIELD {
+                seen = 0;
+                tokio::task::yield_now().await;
+            }
             for cell in home.table.lock().cells.iter() {
+                seen += 1;
                 let mut queue = cell.queue.lock();
                 if now.saturating_since(queue.parked_at) >= idle && queue.is_idle() {
                     over.push(Arc::clone(cell));
@@ -82,14 +91,19 @@ impl<E: Entity> Host<E> {
             return;
         }
         let mut idle: Vec<(Time, Arc<Cell<E>>)> = Vec::new();
+        let mut seen = 0;
         for home in &self.homes {
             for cell in home.table.lock().cells.iter() {
                 let mut queue = cell.queue.lock();
+                seen += 1;
                 if queue.is_idle() {
                     idle.push((queue.parked_at, Arc::clone(cell)));
                 }
             }
-            tokio::task::yield_now().await;
+            if seen >= LOOKS_BEFORE_YIELD {
+                seen = 0;
+                tokio::task::yield_now().await;
+            }
         }
         // A large table is looked through once for many, not once for each.
         let wanted = (surplus + limit / 32).min(idle.len());

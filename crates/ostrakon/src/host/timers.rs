@@ -15,7 +15,10 @@ use std::{
 use ostrakon_core::Time;
 use parking_lot::Mutex;
 
-use super::cell::{Cell, Phase};
+use super::{
+    cell::{Cell, Timed, TimerOf},
+    gate,
+};
 use crate::Entity;
 
 pub(crate) struct Timers<E: Entity> {
@@ -53,7 +56,8 @@ impl Timer {
 }
 
 pub(crate) enum Schedule<E: Entity> {
-    Once(E::Message),
+    /// `None` once it has come.
+    Once(Option<E::Message>),
     Every(Duration, Box<dyn FnMut() -> E::Message + Send>),
 }
 
@@ -111,51 +115,63 @@ impl<E: Entity> Timers<E> {
     }
 
     fn fire_one(&self, mut entry: Entry<E>, now: Time, refused: &impl Fn(&Cell<E>)) {
-        let Some(cell) = entry.live_cell() else {
+        let Some(cell) = entry.cell.upgrade() else {
             return;
         };
-        let message = match &mut entry.schedule {
-            Schedule::Every(period, make) => {
-                let (period, message) = (*period, make());
-                // Ticks that were missed are not made up for.
-                entry.due = (entry.due + period).max(now);
-                self.heap.lock().entries.push(entry);
-                message
-            }
-            Schedule::Once(_) => {
-                let Schedule::Once(message) = entry.schedule else {
-                    return;
-                };
-                cell.queue.lock().timers -= 1;
-                message
-            }
+        let (message, again) = match &mut entry.schedule {
+            Schedule::Once(message) => (message.take(), false),
+            Schedule::Every(_, make) => (gate::call(make).ok(), true),
         };
-        if cell.deliver_own(message).is_err() {
-            refused(&cell);
+        let Some(message) = message else {
+            tracing::warn!(kind = E::KIND, id = %cell.id, "a timer's message could not be made; it ends here");
+            cell.end_timer(entry.life);
+            return;
+        };
+        let timer = TimerOf {
+            life: entry.life,
+            is_over: entry.is_cancelled(),
+            comes_again: again,
+        };
+        match cell.deliver_timed(timer, message) {
+            Timed::Stale => return,
+            Timed::Delivered => {}
+            Timed::Refused => refused(&cell),
+        }
+        if again {
+            entry.skip_to_after(now);
+            self.heap.lock().entries.push(entry);
         }
     }
 
     /// Forgets what was cancelled, so that it no longer keeps its entity from being idle.
     pub(crate) fn prune(&self) {
         let mut heap = self.heap.lock();
-        heap.entries.retain(|entry| entry.live_cell().is_some());
+        heap.entries.retain(|entry| {
+            let Some(cell) = entry.cell.upgrade() else {
+                return false;
+            };
+            if entry.is_cancelled() {
+                cell.end_timer(entry.life);
+            }
+            !entry.is_cancelled()
+        });
     }
 }
 
 impl<E: Entity> Entry<E> {
-    /// The cell, if the life that set the timer goes on and has not cancelled it.
-    fn live_cell(&self) -> Option<Arc<Cell<E>>> {
-        let cell = self.cell.upgrade()?;
-        let mut queue = cell.queue.lock();
-        if queue.phase == Phase::Gone || queue.life != self.life {
-            return None;
-        }
-        if self.cancelled.load(Ordering::Acquire) {
-            queue.timers -= 1;
-            return None;
-        }
-        drop(queue);
-        Some(cell)
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// The next tick that is still to come: missed ones are not made up for.
+    fn skip_to_after(&mut self, now: Time) {
+        let Schedule::Every(period, _) = self.schedule else {
+            return;
+        };
+        let late = now.saturating_since(self.due).as_nanos();
+        let missed = late / period.as_nanos();
+        let periods = u32::try_from(missed + 1).unwrap_or(u32::MAX);
+        self.due = self.due + period.saturating_mul(periods);
     }
 }
 

@@ -5,14 +5,7 @@
 //! task until it first has to wait. Invariant: whatever a turn takes from the mailbox it handles, refuses or sends to
 //! the dead letters; nothing disappears.
 
-use std::{
-    collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
-    pin::Pin,
-    sync::Arc,
-    task::Poll,
-    time::Instant,
-};
+use std::{collections::VecDeque, pin::Pin, sync::Arc, task::Poll, time::Instant};
 
 use ostrakon_core::{EntityId, Time};
 use tokio::runtime::Handle;
@@ -20,7 +13,7 @@ use tokio::runtime::Handle;
 use super::{
     cell::{Cell, Phase},
     envelope::{Ask, Envelope},
-    gate::{Cut, Gate},
+    gate::{self, Cut, Gate, Passed},
     kind::Kind,
     slowness::Slowness,
 };
@@ -111,7 +104,7 @@ struct Turn<'c, E: Entity> {
     ctx: Context<E>,
     /// `None` before the start and after the end of a life.
     entity: &'c mut Option<E>,
-    /// The message to be handled next.
+    /// The message to be handled before those of the batch.
     next: &'c mut Option<Envelope<E>>,
     batch: VecDeque<Envelope<E>>,
     stay: Stay,
@@ -178,10 +171,7 @@ impl<E: Entity> Turn<'_, E> {
         if self.ctx.wants_to_stop() {
             return Step::Stop;
         }
-        if self.next.is_none() {
-            *self.next = self.batch.pop_front();
-        }
-        if self.next.is_some() {
+        if self.next.is_some() || !self.batch.is_empty() {
             return Step::Handle;
         }
         let mut queue = self.cell.queue.lock();
@@ -239,7 +229,7 @@ impl<E: Entity> Turn<'_, E> {
             message,
             ask,
             failures,
-        } = self.next.take()?;
+        } = self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
         if !self.is_wanted(ask.as_ref()) {
             self.cell.home.stats.given_up.one();
@@ -248,19 +238,17 @@ impl<E: Entity> Turn<'_, E> {
             }
             return None;
         }
-        let copy = E::redeliver(&message).map(Box::new);
+        // Not even a copy that cannot be made may bring the turn down: then there is none.
+        let copy = gate::call(|| E::redeliver(&message).map(Box::new)).unwrap_or(None);
         let cell = self.cell;
         let sample = Slowness::samples_this().then(Instant::now);
         let entity = self.entity.as_mut();
         let entity = entity.expect("started before the first message");
         let span = tracing::trace_span!("handle", kind = E::KIND, id = %cell.id);
-        let passed = Gate::new(
-            cell,
-            ask.as_ref(),
-            span,
-            entity.handle(message, &mut self.ctx),
-        )
-        .await;
+        let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
+            Ok(code) => Gate::new(cell, ask.as_ref(), span, code).await,
+            Err(cut) => Passed::cut(cut),
+        };
         if let Some(began) = sample {
             self.note_time(began, passed.waited);
         }
@@ -359,22 +347,24 @@ impl<E: Entity> Turn<'_, E> {
     /// Begins a life. `false`: it could not be begun; those who waited have been told, and a pause was made.
     async fn start(&mut self) -> bool {
         let cell = self.cell;
-        let made = catch_unwind(AssertUnwindSafe(|| self.kind.factory.make(&cell.id)));
-        let result = match made {
+        let result = match gate::call(|| self.kind.factory.make(&cell.id)) {
             Ok(None) => return false,
             Ok(Some(mut entity)) => {
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
-                let code = entity.start(&mut self.ctx);
-                let passed = Gate::new(cell, None, span, code).await;
+                let passed = match gate::call(|| entity.start(&mut self.ctx)) {
+                    Ok(code) => Gate::new(cell, None, span, code).await,
+                    Err(cut) => Passed::cut(cut),
+                };
                 if passed.waited {
                     self.has_waited();
                 }
                 passed.result.map(|started| started.map(|()| entity))
             }
-            Err(panic) => Err(Cut::Panicked(Cause::from_panic(&*panic))),
+            Err(cut) => Err(cut),
         };
         let cause = match result {
             Ok(Ok(entity)) => {
+                self.ctx.life_begins();
                 *self.entity = Some(entity);
                 cell.home.stats.started.one();
                 return true;
@@ -411,8 +401,13 @@ impl<E: Entity> Turn<'_, E> {
         let deadline = self.kind.hosting.stop_deadline;
         if let Some(entity) = self.entity.as_mut() {
             let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
-            let code = entity.stop(&mut self.ctx);
-            match tokio::time::timeout(deadline, Gate::new(cell, None, span, code)).await {
+            let hook = async {
+                match gate::call(|| entity.stop(&mut self.ctx)) {
+                    Ok(code) => Gate::new(cell, None, span, code).await,
+                    Err(cut) => Passed::cut(cut),
+                }
+            };
+            match tokio::time::timeout(deadline, hook).await {
                 Err(_) => {
                     self.has_waited();
                     tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity was ended");
@@ -432,13 +427,12 @@ impl<E: Entity> Turn<'_, E> {
 
     /// Drops the entity's state and ends what it had started.
     async fn end_life(&mut self) {
-        self.ctx.life_is_over();
         let tasks = self.cell.queue.lock().end_life();
         let entity = self.entity.take();
         if entity.is_some() {
             self.cell.home.stats.stopped.one();
         }
-        if catch_unwind(AssertUnwindSafe(|| drop(entity))).is_err() {
+        if gate::call(|| drop(entity)).is_err() {
             tracing::warn!(kind = E::KIND, id = %self.cell.id, "dropping the entity panicked");
         }
         if let Some(mut tasks) = tasks {

@@ -169,6 +169,8 @@ async fn the_receptionist_lists_actors_until_they_leave_or_end() {
     );
     assert_eq!(desk.find::<Greeter>("others").len(), 2);
     assert_eq!(desk.find::<Greeter>("nothing").len(), 0);
+    let other = desk.register::<Probe>("greeters", "two").unwrap_err();
+    assert!(matches!(other, LookupError::OtherType { .. }), "{other}");
     let missing = desk.register::<Greeter>("greeters", "nobody").unwrap_err();
     assert!(
         matches!(missing, LookupError::NoSuchActor { .. }),
@@ -231,6 +233,51 @@ async fn a_node_that_is_dropped_lets_go_of_its_entities() {
     world.seen("a: dropped", 1).await;
     // The factory, and so the node's whole memory, is gone as well.
     while Arc::strong_count(&world) > 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Keeps a ref to itself: a circle that nobody outside can see.
+struct Narcissus {
+    me: Option<ostrakon::EntityRef<Self>>,
+    _alive: Arc<()>,
+}
+
+impl ostrakon::Entity for Narcissus {
+    const KIND: &'static str = "narcissus";
+    type Message = Reply<()>;
+    type Ref = ostrakon::EntityRef<Self>;
+
+    async fn handle(
+        &mut self,
+        reply: Reply<()>,
+        ctx: &mut ostrakon::Context<Self>,
+    ) -> Result<(), ostrakon::Failure> {
+        self.me = Some(ctx.me());
+        reply.send(());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_entity_that_holds_a_ref_to_itself_goes_with_its_node() {
+    let alive = Arc::new(());
+    let mine = Arc::clone(&alive);
+    let builder = Node::builder("n").host_with(Hosting::default(), move |_| Narcissus {
+        me: None,
+        _alive: Arc::clone(&mine),
+    });
+    let node = builder.start().await.unwrap();
+    let entity = node.entity::<Narcissus>("a");
+    entity.ask(|reply| reply).await.unwrap();
+    drop(node);
+    let refused = entity.ask(|reply| reply).await.unwrap_err();
+    assert!(
+        matches!(refused, AskError::NotSent(TellError::Stopped { .. })),
+        "{refused}"
+    );
+    drop(entity);
+    while Arc::strong_count(&alive) > 1 {
         tokio::task::yield_now().await;
     }
 }

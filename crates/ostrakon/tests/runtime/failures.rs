@@ -189,3 +189,62 @@ async fn a_factory_that_panics_is_a_start_that_fails() {
         "the entity could not start: panicked: no a here"
     );
 }
+
+/// Panics wherever user code is called outside a poll.
+#[derive(Default)]
+struct Eager;
+
+#[derive(serde::Serialize, serde::Deserialize)]
+enum EagerMessage {
+    PanicBeforeTheFuture(Reply<()>),
+    PanicInTheCopy(Reply<u8>),
+    Ticking(Reply<()>),
+    Alive(Reply<u8>),
+}
+
+impl ostrakon::Entity for Eager {
+    const KIND: &'static str = "eager";
+    type Message = EagerMessage;
+    type Ref = ostrakon::EntityRef<Self>;
+
+    fn redeliver(message: &EagerMessage) -> Option<EagerMessage> {
+        let is_fatal = matches!(message, EagerMessage::PanicInTheCopy(_));
+        assert!(!is_fatal, "no copy");
+        None
+    }
+
+    fn handle(
+        &mut self,
+        message: EagerMessage,
+        ctx: &mut ostrakon::Context<Self>,
+    ) -> impl Future<Output = Result<(), ostrakon::Failure>> + Send {
+        match message {
+            EagerMessage::PanicBeforeTheFuture(_reply) => panic!("early"),
+            EagerMessage::PanicInTheCopy(reply) | EagerMessage::Alive(reply) => {
+                reply.send(1);
+            }
+            EagerMessage::Ticking(reply) => {
+                ctx.schedule_every(Duration::from_secs(1), || panic!("no message"));
+                reply.send(());
+            }
+        }
+        async { Ok(()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_outside_the_handlers_future_is_caught_as_well() {
+    let builder = ostrakon::Node::builder("n").host::<Eager>();
+    let node = builder.start().await.unwrap();
+    let entity = node.entity::<Eager>("a");
+    let error = entity.ask(EagerMessage::PanicBeforeTheFuture).await;
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "the handler failed: panicked: early");
+    assert_eq!(entity.ask(EagerMessage::PanicInTheCopy).await, Ok(1));
+    entity.ask(EagerMessage::Ticking).await.unwrap();
+    // Idle time passes only if the kind's janitor has survived the timer, and the timer is gone.
+    while node.active("eager") != Ok(0) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(entity.ask(EagerMessage::Alive).await, Ok(1));
+}

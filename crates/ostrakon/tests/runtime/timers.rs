@@ -70,3 +70,49 @@ async fn timers_fire_in_the_order_they_are_due_also_for_many_entities() {
     let expected: Vec<_> = (0..100).map(|n| format!("e{n}: tick")).collect();
     assert_eq!(ticks, expected.iter().collect::<Vec<_>>());
 }
+
+#[tokio::test(start_paused = true)]
+async fn ticks_that_were_missed_are_skipped() {
+    let world = World::new();
+    let node = world.node(Hosting::default().keep_alive()).await;
+    let entity = probe(&node, "a");
+    entity.tell(Do::Every(1_000, "tick".into())).await.unwrap();
+    sum(&entity).await.unwrap();
+    tokio::time::advance(Duration::from_millis(10_500)).await;
+    world.seen("a: tick", 1).await;
+    sum(&entity).await.unwrap();
+    assert_eq!(world.count("a: tick"), 1);
+    let began = Instant::now();
+    world.seen("a: tick", 2).await;
+    let rhythm = began.elapsed();
+    assert!(
+        rhythm > Duration::from_millis(490) && rhythm < Duration::from_millis(510),
+        "the rhythm is kept: {rhythm:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timers_that_come_while_their_life_ends_do_no_harm() {
+    let world = World::new();
+    let node = world.node(Hosting::default()).await;
+    let loops = (0..16).map(|n| {
+        let entity = probe(&node, &format!("e{n}"));
+        tokio::spawn(async move {
+            for round in 0..200_u64 {
+                entity.tell(Do::After(1, "tick".into())).await.unwrap();
+                tokio::time::sleep(Duration::from_micros(500 + 50 * ((round + n) % 20))).await;
+                entity.tell(Do::Stop).await.unwrap();
+                sum(&entity).await.unwrap();
+            }
+        })
+    });
+    for task in loops.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    // The janitor is alive: timers still come.
+    probe(&node, "last")
+        .tell(Do::After(1, "tick".into()))
+        .await
+        .unwrap();
+    world.seen("last: tick", 1).await;
+}

@@ -1,0 +1,228 @@
+//! `ostrakon demo`: a bank that runs, is disturbed and is then checked.
+//!
+//! Tellers move money between accounts while accounts come and go and other entities panic on purpose. An oracle that
+//! sits outside the entities notes what was acknowledged; in the end each account must hold exactly that. This file is
+//! the wiring: who does what is in the modules below.
+
+mod account;
+mod chaos;
+mod options;
+mod oracle;
+mod progress;
+mod store;
+mod summary;
+mod tally;
+mod teller;
+
+use std::{
+    num::NonZero, process::ExitCode, sync::Arc, thread::available_parallelism, time::Duration,
+};
+
+use anyhow::Context;
+use ostrakon::{DeadLetterSubscription, Entity, Hosting, Node};
+use tokio::{sync::oneshot, task::JoinSet, time::Instant};
+
+pub(crate) use options::Options;
+
+use account::{Account, OPENING_BALANCE};
+use chaos::{Chaos, Crew};
+use oracle::{Findings, Oracle};
+use progress::{Progress, Sample};
+use store::Store;
+use summary::Summary;
+use teller::{Shift, Teller};
+
+/// Runs the demo and prints what came of it. The exit code says whether every check held.
+pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    chaos::keep_deliberate_panics_quiet();
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let summary = runtime.block_on(async {
+        let demo = Demo::open(options).await?;
+        demo.run().await
+    })?;
+    if options.json {
+        println!("{}", serde_json::to_string(&summary)?);
+    } else {
+        print!("{summary}");
+    }
+    Ok(if summary.all_checks_held() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// One run: a node, the bank on it, and those who watch.
+struct Demo<'o> {
+    options: &'o Options,
+    node: Node,
+    store: Arc<Store>,
+    crew: Arc<Crew>,
+    shift: Arc<Shift>,
+}
+
+impl<'o> Demo<'o> {
+    async fn open(options: &'o Options) -> anyhow::Result<Self> {
+        let store = Arc::new(Store::default());
+        let crew = Arc::new(Crew::default());
+        let node = start_node(options, Arc::clone(&store), Arc::clone(&crew))
+            .await
+            .context("cannot start the node")?;
+        let shift = Shift::new(node.clone(), Oracle::new(options.accounts));
+        Ok(Self {
+            options,
+            node,
+            store,
+            crew,
+            shift: Arc::new(shift),
+        })
+    }
+
+    async fn run(self) -> anyhow::Result<Summary> {
+        let (left, has_left) = oneshot::channel();
+        let letters = tokio::spawn(count_until(has_left, self.node.dead_letters()));
+        let opened = Instant::now();
+        self.work().await?;
+        let seconds = opened.elapsed().as_secs_f64();
+        let findings = self.check().await;
+        self.node.leave().await.context("the node did not stop")?;
+        // Whoever counts may have gone by an error, which `await` below reports.
+        let _ = left.send(());
+        let dead_letters = letters.await?;
+        Ok(self.summary(seconds, findings, dead_letters))
+    }
+
+    /// Lets everybody work until the time is over or the user has seen enough.
+    async fn work(&self) -> anyhow::Result<()> {
+        let mut staff = JoinSet::new();
+        for number in 0..self.options.tellers {
+            staff.spawn(Teller::new(number, Arc::clone(&self.shift)).work());
+        }
+        staff.spawn(Arc::clone(&self.crew).disturb(Arc::clone(&self.shift)));
+        tokio::select! {
+            () = self.show_progress() => {}
+            () = tokio::time::sleep(self.options.run_for) => {}
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted.context("cannot listen for Ctrl-C")?;
+                tokio::spawn(exit_at_the_next_interrupt());
+            }
+        }
+        self.shift.close();
+        while let Some(ended) = staff.join_next().await {
+            ended.context("a teller panicked")?;
+        }
+        Ok(())
+    }
+
+    async fn show_progress(&self) {
+        let mut progress = Progress::new(self.options);
+        loop {
+            tokio::time::sleep(progress.period()).await;
+            progress.show(&self.sample());
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        let tally = self.shift.tally();
+        Sample {
+            messages: tally.messages(),
+            active: self.node.active(Account::KIND).unwrap_or_default(),
+            started: self.store.started(),
+            stopped: self.store.stopped(),
+            restarts: self.crew.restarts(),
+            p50_us: tally.latency_us(0.50),
+            p99_us: tally.latency_us(0.99),
+        }
+    }
+
+    /// Asks every account what it holds and lets the oracle judge.
+    async fn check(&self) -> Findings {
+        let mut findings = Findings::default();
+        for number in 0..self.options.accounts {
+            let account = self.node.entity::<Account>(account::id(number));
+            findings += match account.statement().await {
+                Ok(statement) => self.shift.oracle.check(number, &statement),
+                Err(_) => Findings::unchecked(),
+            };
+        }
+        findings
+    }
+
+    fn summary(&self, seconds: f64, findings: Findings, dead_letters: u64) -> Summary {
+        let tally = self.shift.tally();
+        let opening = i64::from(self.options.accounts) * OPENING_BALANCE;
+        Summary {
+            plane: "solo",
+            seconds,
+            cores: available_parallelism().map_or(1, NonZero::get),
+            accounts: self.options.accounts,
+            tellers: self.options.tellers,
+            acknowledged: tally.acknowledged,
+            refused: tally.refused,
+            tells: tally.tells,
+            failed: tally.failed,
+            unknown: tally.unknown,
+            lost: findings.lost,
+            duplicated: findings.duplicated,
+            unchecked: findings.unchecked,
+            money_missing: opening - tally.in_transit - findings.money,
+            overlaps: self.store.overlaps(),
+            moves: 0,
+            p50_us: tally.latency_us(0.50),
+            p99_us: tally.latency_us(0.99),
+            longest_gap_ms: tally.longest_gap.as_secs_f64() * 1e3,
+            messages_per_second: tally.messages() as f64 / seconds,
+            entities_started: self.store.started() + self.crew.started(),
+            entities_stopped: self.store.stopped() + self.crew.stopped(),
+            panics: self.crew.panics(),
+            restarts: self.crew.restarts(),
+            dead_letters,
+        }
+    }
+}
+
+async fn start_node(
+    options: &Options,
+    store: Arc<Store>,
+    crew: Arc<Crew>,
+) -> Result<Node, ostrakon::StartError> {
+    let accounts = Hosting::default()
+        .idle_after(IDLE_AFTER)
+        .active_limit(options.accounts as usize / 10 * 3);
+    let chaos = Hosting::default()
+        .keep_alive()
+        .restart_backoff(FIRST_PAUSE, LONGEST_PAUSE);
+    Node::builder("node-1")
+        .host_with(accounts, move |id| Account::new(&store, id))
+        .host_with(chaos, move |_| Chaos::new(&crew))
+        .start()
+        .await
+}
+
+/// Counts dead letters until the node has left, those that were written in its last moment included.
+async fn count_until(
+    mut has_left: oneshot::Receiver<()>,
+    mut letters: DeadLetterSubscription,
+) -> u64 {
+    let mut count = 0;
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = letters.next() => count += 1,
+            _ = &mut has_left => return count,
+        }
+    }
+}
+
+/// The first Ctrl-C asks for the summary; who presses it again does not want to wait for that.
+async fn exit_at_the_next_interrupt() {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        std::process::exit(130);
+    }
+}
+
+/// Short, so that accounts come and go within a run of seconds.
+const IDLE_AFTER: Duration = Duration::from_millis(250);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);

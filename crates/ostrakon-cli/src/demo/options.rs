@@ -1,0 +1,97 @@
+//! `Options`: what can be changed about the demo.
+//!
+//! Everything is checked while it is read, so that the rest of the demo never meets a value without meaning.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// The arguments of `ostrakon demo`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// How many accounts the bank has
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..=50_000_000))]
+    pub(crate) accounts: u32,
+    /// How many tellers move money at the same time
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) tellers: u32,
+    /// How long they work: 500ms, 10s, 2m
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub(crate) run_for: Duration,
+    /// Print one line of JSON instead of the summary; progress goes to standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reads `500ms`, `10s` or `2m`.
+fn time(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(unit_at.unwrap_or(text.len()));
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        _ => return Err("write a whole number and its unit: 500ms, 10s or 2m".to_owned()),
+    };
+    let number = number
+        .parse::<u64>()
+        .map_err(|_| format!("{number:?} is not a whole number that makes sense here"))?;
+    match number.checked_mul(milliseconds) {
+        None => Err("nobody lives that long".to_owned()),
+        Some(0) => Err("nothing can be shown in no time".to_owned()),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    }
+}
+
+const EXAMPLES: &str = "\
+Tellers withdraw from one account and deposit to another, as fast as answers come. Accounts
+that nobody visits are stopped and their state is saved; other entities panic on purpose. In
+the end every account is asked for its balance, which must be what was acknowledged.
+
+Exit code: 0 if every check held, 1 if one did not, 2 for arguments that make no sense.
+
+Examples:
+  ostrakon demo
+  ostrakon demo --accounts 100000 --tellers 256 --for 1m
+  ostrakon demo --for 3s --json | jq .messages_per_second";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn times_without_meaning_are_refused() {
+        for nonsense in [
+            "",
+            "10",
+            "s",
+            "ms",
+            "-1s",
+            "+1s",
+            "1.5s",
+            "10 s",
+            "10h",
+            "1m30s",
+            "soon",
+            "0s",
+            "0ms",
+            "99999999999999999999s",
+            "18446744073709551615m",
+        ] {
+            assert!(time(nonsense).is_err(), "{nonsense:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_do() {
+        assert!(time("10").unwrap_err().contains("500ms, 10s or 2m"));
+    }
+}

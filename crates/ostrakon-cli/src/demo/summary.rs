@@ -1,0 +1,268 @@
+//! `Summary`: what came of a run, for people and for programs.
+//!
+//! It says what was done, what was measured and what was checked, and it hides nothing: a check that did not hold is
+//! named in the verdict.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::tally::Failed;
+
+/// The result of one run. Its fields are the JSON.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) plane: &'static str,
+    pub(crate) seconds: f64,
+    pub(crate) cores: usize,
+    pub(crate) accounts: u32,
+    pub(crate) tellers: u32,
+    /// Asks that their entity answered, refusals included.
+    pub(crate) acknowledged: u64,
+    pub(crate) refused: u64,
+    pub(crate) tells: u64,
+    pub(crate) failed: Failed,
+    pub(crate) unknown: u64,
+    pub(crate) lost: u64,
+    pub(crate) duplicated: u64,
+    /// Accounts that did not answer in the end.
+    pub(crate) unchecked: u64,
+    /// What the bank should hold and does not. Tells nothing while the fate of some message is unknown.
+    pub(crate) money_missing: i64,
+    pub(crate) overlaps: u64,
+    /// Shards that changed their node.
+    pub(crate) moves: u64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    /// The longest time in which one teller got no answer.
+    pub(crate) longest_gap_ms: f64,
+    pub(crate) messages_per_second: f64,
+    pub(crate) entities_started: u64,
+    pub(crate) entities_stopped: u64,
+    /// Panics on purpose.
+    pub(crate) panics: u64,
+    pub(crate) restarts: u64,
+    pub(crate) dead_letters: u64,
+}
+
+impl Summary {
+    pub(crate) fn all_checks_held(&self) -> bool {
+        self.broken_checks().is_empty()
+    }
+
+    fn broken_checks(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        for (count, what) in [
+            (self.lost, "acknowledged effects are lost"),
+            (self.duplicated, "effects are there too often"),
+            (self.overlaps, "times an account lived twice at once"),
+            (self.unchecked, "accounts did not answer in the end"),
+            (
+                self.panics - self.restarts.min(self.panics),
+                "entities did not come back after a panic",
+            ),
+        ] {
+            if count > 0 {
+                broken.push(format!("{} {what}", grouped(count)));
+            }
+        }
+        if self.has_known_sum() && self.money_missing != 0 {
+            broken.push(format!("{} of money is missing", self.money_missing));
+        }
+        broken
+    }
+
+    fn has_known_sum(&self) -> bool {
+        let Failed {
+            not_executed: _,
+            failed_in_handler,
+            executed_without_answer,
+        } = self.failed;
+        self.unknown + self.unchecked + failed_in_handler + executed_without_answer == 0
+    }
+
+    fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = grouped(self.messages_per_second as u64);
+        let asks = grouped(self.acknowledged);
+        let (refused, tells) = (grouped(self.refused), grouped(self.tells));
+        let (p50, p99, gap) = (self.p50_us, self.p99_us, self.longest_gap_ms);
+        let (started, stopped) = (self.entities_started, self.entities_stopped);
+        let (started, stopped) = (grouped(started), grouped(stopped));
+        let (panics, restarts) = (self.panics, self.restarts);
+        let letters = self.dead_letters;
+        let Failed {
+            not_executed,
+            failed_in_handler,
+            executed_without_answer,
+        } = self.failed;
+        let unknown = self.unknown;
+        writeln!(f, "  speed     {rate} messages per second")?;
+        writeln!(
+            f,
+            "  answers   {asks} asks answered, of these {refused} refused for lack of money; {tells} tells accepted"
+        )?;
+        writeln!(
+            f,
+            "  failures  {not_executed} not executed, {failed_in_handler} failed in the handler, {executed_without_answer} without an answer, {unknown} unknown"
+        )?;
+        writeln!(
+            f,
+            "  latency   p50 {p50:.1} µs, p99 {p99:.1} µs; no teller waited longer than {gap:.1} ms for an answer"
+        )?;
+        writeln!(
+            f,
+            "  entities  started {started} times, stopped {stopped} times, with their state saved and loaded"
+        )?;
+        writeln!(
+            f,
+            "  chaos     {panics} panics on purpose, {restarts} restarts, {letters} dead letters"
+        )
+    }
+
+    fn checks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (lost, duplicated) = (grouped(self.lost), grouped(self.duplicated));
+        let overlaps = grouped(self.overlaps);
+        let checked = u64::from(self.accounts) - self.unchecked;
+        writeln!(
+            f,
+            "Checked, against what was acknowledged and not against what entities believe:"
+        )?;
+        writeln!(
+            f,
+            "  {} of {} accounts asked for their state",
+            grouped(checked),
+            grouped(self.accounts.into())
+        )?;
+        writeln!(
+            f,
+            "  lost {lost}, duplicated {duplicated}, lived twice at once {overlaps}"
+        )?;
+        if self.has_known_sum() {
+            writeln!(
+                f,
+                "  money missing from the whole bank: {}",
+                self.money_missing
+            )
+        } else {
+            writeln!(
+                f,
+                "  money in the whole bank: cannot be told, as the fate of some messages is unknown"
+            )
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (accounts, tellers) = (grouped(self.accounts.into()), grouped(self.tellers.into()));
+        let (seconds, cores) = (self.seconds, self.cores);
+        writeln!(
+            f,
+            "A bank of {accounts} accounts and {tellers} tellers who never pause, {seconds:.1} s, in one process on {cores} cores."
+        )?;
+        writeln!(f)?;
+        self.figures(f)?;
+        writeln!(f)?;
+        self.checks(f)?;
+        writeln!(f)?;
+        let broken = self.broken_checks();
+        if broken.is_empty() {
+            writeln!(f, "Every check held.")
+        } else {
+            writeln!(f, "NOT EVERY CHECK HELD: {}", broken.join("; "))
+        }
+    }
+}
+
+/// A number that people can read: `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 7, 999, 1_000, 12_345, 1_234_567].map(grouped);
+        assert_eq!(shown, ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
+    }
+
+    #[test]
+    fn each_broken_check_is_named_in_the_verdict() {
+        assert!(Summary::default().to_string().contains("Every check held."));
+        let broken = [
+            (
+                Summary {
+                    lost: 1,
+                    ..Summary::default()
+                },
+                "1 acknowledged effects are lost",
+            ),
+            (
+                Summary {
+                    duplicated: 2,
+                    ..Summary::default()
+                },
+                "2 effects are there too often",
+            ),
+            (
+                Summary {
+                    overlaps: 3,
+                    ..Summary::default()
+                },
+                "3 times an account lived twice",
+            ),
+            (
+                Summary {
+                    accounts: 4,
+                    unchecked: 4,
+                    ..Summary::default()
+                },
+                "4 accounts did not answer",
+            ),
+            (
+                Summary {
+                    panics: 5,
+                    ..Summary::default()
+                },
+                "5 entities did not come back",
+            ),
+            (
+                Summary {
+                    money_missing: -6,
+                    ..Summary::default()
+                },
+                "-6 of money is missing",
+            ),
+        ];
+        for (summary, named) in broken {
+            assert!(!summary.all_checks_held(), "{named}");
+            let text = summary.to_string();
+            assert!(
+                text.contains("NOT EVERY CHECK HELD") && text.contains(named),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn money_is_not_missed_while_the_fate_of_a_message_is_unknown() {
+        let summary = Summary {
+            unknown: 1,
+            money_missing: 5,
+            ..Summary::default()
+        };
+        assert!(summary.all_checks_held());
+        assert!(summary.to_string().contains("cannot be told"));
+    }
+}

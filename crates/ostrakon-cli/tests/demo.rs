@@ -1,0 +1,120 @@
+//! `ostrakon demo` as a user runs it: the built binary, its output and its exit code.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn ostrakon(arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ostrakon"))
+        .args(arguments.split(' '))
+        .output()
+        .expect("the binary was built for this test")
+}
+
+#[test]
+fn a_run_reports_in_one_line_of_json_and_loses_nothing() {
+    let output = ostrakon("demo --for 1s --json --accounts 200 --tellers 8");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(stdout.lines().count(), 1, "{stdout}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+
+    for zero in [
+        "lost",
+        "duplicated",
+        "overlaps",
+        "moves",
+        "unknown",
+        "money_missing",
+    ] {
+        assert_eq!(report[zero].as_u64(), Some(0), "{zero}: {stdout}");
+    }
+    for outcome in [
+        "not_executed",
+        "failed_in_handler",
+        "executed_without_answer",
+    ] {
+        assert_eq!(
+            report["failed"][outcome].as_u64(),
+            Some(0),
+            "{outcome}: {stdout}"
+        );
+    }
+    for more in [
+        "acknowledged",
+        "tells",
+        "entities_started",
+        "entities_stopped",
+        "restarts",
+        "dead_letters",
+    ] {
+        assert!(report[more].as_u64().unwrap() > 0, "{more}: {stdout}");
+    }
+    for positive in [
+        "p50_us",
+        "p99_us",
+        "longest_gap_ms",
+        "messages_per_second",
+        "seconds",
+    ] {
+        assert!(
+            report[positive].as_f64().unwrap() > 0.0,
+            "{positive}: {stdout}"
+        );
+    }
+    assert_eq!(report["plane"], "solo");
+}
+
+#[test]
+fn accounts_are_stopped_and_started_again_while_it_runs() {
+    let output = ostrakon("demo --for 1s --json --accounts 200 --tellers 8");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // 200 accounts, and a few entities that fall: without passivation there would be no more lives than that.
+    let without_passivation = 200 + 8 + report["restarts"].as_u64().unwrap();
+    let started = report["entities_started"].as_u64().unwrap();
+    assert!(started > without_passivation, "{report}");
+    assert_eq!(
+        report["entities_stopped"].as_u64(),
+        Some(started),
+        "all stop in the end: {report}"
+    );
+}
+
+#[test]
+fn deliberate_panics_do_not_litter_the_terminal() {
+    let output = ostrakon("demo --for 300ms --accounts 50 --tellers 2");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("Every check held."), "{stdout}");
+    assert!(!stdout.contains(" 0 panics on purpose"), "{stdout}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn arguments_without_meaning_are_refused_with_help() {
+    for (arguments, help) in [
+        ("demo --for soon", "500ms, 10s or 2m"),
+        ("demo --for 0s", "no time"),
+        ("demo --accounts 1", "2..=50000000"),
+        ("demo --tellers 0", "1..=100000"),
+        ("demo --teller 3", "--tellers"),
+        ("dmeo", "demo"),
+    ] {
+        let output = ostrakon(arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {stderr}");
+        assert!(stderr.contains(help), "{arguments}: {stderr}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let output = ostrakon("demo --help");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for taught in ["--accounts", "--tellers", "--for", "--json", "Examples:"] {
+        assert!(stdout.contains(taught), "{stdout}");
+    }
+}
