@@ -119,6 +119,8 @@ impl<E: Entity> EntityRef<E> {
     /// A full mailbox is an error at once ([`TellError::Overloaded`]): whoever sends faster than the entity works should pause and
     /// try again.
     pub async fn tell(&self, message: E::Message) -> Result<(), TellError> {
+        // Whoever tells in a loop must leave the entities some of the processor.
+        tokio::task::coop::consume_budget().await;
         self.try_tell(message)
     }
 

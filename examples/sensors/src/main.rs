@@ -82,7 +82,14 @@ async fn ask_all(node: &Node, what: &str) -> anyhow::Result<Vec<Sensor>> {
     let began = Instant::now();
     let mut sensors = Vec::new();
     for number in 0..SENSORS {
-        sensors.push(node.entity::<Sensor>(id(number)).summary().await?);
+        let sensor = node.entity::<Sensor>(id(number));
+        let summary = loop {
+            match sensor.summary().await {
+                Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+                answered => break answered?,
+            }
+        };
+        sensors.push(summary);
     }
     print_rate(what, SENSORS, began);
     Ok(sensors)
