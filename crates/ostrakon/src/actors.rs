@@ -6,7 +6,6 @@
 use std::{any::TypeId, collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use ostrakon_core::{EntityId, InvalidId, NodeName, ShardCount, ShardGroup};
-use parking_lot::Mutex;
 use thiserror::Error;
 
 use crate::{
@@ -15,6 +14,7 @@ use crate::{
         AnyHost, Host,
         kind::{Factory, KindParts},
     },
+    lock::Mutex,
     node::downcast,
 };
 

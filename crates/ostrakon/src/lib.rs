@@ -14,6 +14,7 @@ mod entity_ref;
 mod error;
 mod host;
 mod hosting;
+mod lock;
 mod node;
 mod receptionist;
 mod reply;

@@ -13,11 +13,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     AskError, Payload,
+    lock::Mutex,
     wire::{self, AnswerPort, Port},
 };
 

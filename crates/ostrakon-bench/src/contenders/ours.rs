@@ -80,6 +80,12 @@ impl Contender for Ours {
     }
 
     async fn ask(handle: &Self::Handle, number: u64) -> Result<u64> {
-        Ok(handle.ask(|reply| Message::Ask(number, reply)).await?)
+        loop {
+            match handle.ask(|reply| Message::Ask(number, reply)).await {
+                // Only behind a flood: the peers would wait for room here.
+                Err(error) if error.is_retryable() => tokio::task::yield_now().await,
+                answered => return Ok(answered?),
+            }
+        }
     }
 }

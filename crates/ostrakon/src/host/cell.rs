@@ -22,7 +22,6 @@ use std::{
 };
 
 use ostrakon_core::{EntityId, Time};
-use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::{
@@ -30,7 +29,7 @@ use super::{
     home::Home,
     turn::{Due, stopped},
 };
-use crate::{Entity, TellError};
+use crate::{Entity, TellError, lock::Mutex};
 
 pub(crate) struct Cell<E: Entity> {
     pub(crate) id: EntityId,

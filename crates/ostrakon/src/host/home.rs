@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use hashbrown::{HashTable, hash_table::Entry};
 use ostrakon_core::EntityId;
-use parking_lot::Mutex;
 
 use super::{cell::Cell, kind::Kind, stats::Stats};
-use crate::Entity;
+use crate::{Entity, lock::Mutex};
 
 pub(crate) struct Home<E: Entity> {
     pub(crate) kind: Arc<Kind<E>>,

@@ -10,11 +10,12 @@ use std::{
 };
 
 use ostrakon_core::{EntityId, Time};
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{Host, slowness::Slowness, timers::Timers};
-use crate::{Entity, clock::Clock, dead_letters::DeadLetters, hosting::Hosting, node::WeakNode};
+use crate::{
+    Entity, clock::Clock, dead_letters::DeadLetters, hosting::Hosting, lock::Mutex, node::WeakNode,
+};
 
 pub(crate) struct Kind<E: Entity> {
     pub(crate) hosting: Hosting,

@@ -13,13 +13,12 @@ use std::{
 };
 
 use ostrakon_core::Time;
-use parking_lot::Mutex;
 
 use super::{
     cell::{Cell, Timed, TimerOf},
     gate,
 };
-use crate::Entity;
+use crate::{Entity, lock::Mutex};
 
 pub(crate) struct Timers<E: Entity> {
     heap: Mutex<Heap<E>>,

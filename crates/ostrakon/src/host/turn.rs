@@ -20,7 +20,7 @@ use super::{
 use crate::{AskError, Cause, Context, Entity, TellError, dead_letters::DeadReason};
 
 /// How many messages a turn handles before it lets others run.
-const BEFORE_YIELD: u32 = 64;
+const BEFORE_YIELD: u32 = 256;
 
 /// How often a message may fail before it goes to the dead letters.
 const MOST_FAILURES: u8 = 3;

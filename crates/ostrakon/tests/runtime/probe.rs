@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -12,7 +12,7 @@ use futures_util::stream;
 use ostrakon::{
     AskError, Context, Entity, EntityRef, Failure, Hosting, Node, NodeBuilder, Reply, StreamReply,
 };
-use parking_lot::Mutex;
+
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore};
 
@@ -50,16 +50,21 @@ impl World {
     }
 
     pub(crate) fn log(&self, event: impl Into<String>) {
-        self.events.lock().push(event.into());
+        self.events.lock().unwrap().push(event.into());
         self.changed.notify_waiters();
     }
 
     pub(crate) fn events(&self) -> Vec<String> {
-        self.events.lock().clone()
+        self.events.lock().unwrap().clone()
     }
 
     pub(crate) fn count(&self, event: &str) -> usize {
-        self.events.lock().iter().filter(|e| *e == event).count()
+        self.events
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|e| *e == event)
+            .count()
     }
 
     /// Waits until `event` has been written down `times` times.
