@@ -87,16 +87,10 @@ async fn a_sharded_counter_sums_up(setup: Setup) {
 async fn ten_thousand_increments_are_all_counted(setup: Setup) {
     let node = counters(setup, Hosting::default()).await;
     let counter = node.entity::<Counter>("c1");
-    let mut refusals = 0;
     for _ in 0..10_000 {
-        // The mailbox is bounded; what it refuses was not executed, so it may be sent again.
-        while let Err(error) = counter.tell().add(1).await {
-            assert!(error.is_retryable(), "{error}");
-            refusals += 1;
-            tokio::task::yield_now().await;
-        }
+        // Nearly ten times what the mailbox holds: the sender must leave the entity time to work.
+        counter.tell().add(1).await.unwrap();
     }
-    assert!(refusals > 0, "the sender is faster than any mailbox");
     assert_eq!(counter.get().await, Ok(10_000));
     node.leave().await.unwrap();
 }
