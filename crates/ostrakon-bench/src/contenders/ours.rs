@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use ostrakon::{Context, Entity, EntityRef, Failure, Hosting, Node, Reply, TellError};
+use ostrakon::{Context, Entity, EntityRef, Failure, Hosting, Node, Reply};
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Counter, Crowd, id_of};
@@ -71,10 +71,10 @@ impl Contender for Ours {
 
     async fn tell(handle: &Self::Handle, number: u64) -> Result<()> {
         while let Err(error) = handle.tell(Message::Tell(number)).await {
-            match error {
-                TellError::Overloaded { .. } => tokio::task::yield_now().await,
-                other => return Err(other.into()),
+            if !error.is_retryable() {
+                return Err(error.into());
             }
+            tokio::task::yield_now().await;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ async fn a_neighbour_is_served_long_before_a_flood_is_over() {
     let node = world.node(Hosting::default().mailbox(FLOOD)).await;
     let hot = probe(&node, "hot");
     for _ in 0..FLOOD {
-        hot.tell(Do::Note("flood".into())).await.unwrap();
+        hot.try_tell(Do::Note("flood".into())).unwrap();
     }
     // One thread: the neighbour can only be served when the hot entity makes room.
     for _ in 0..10 {
