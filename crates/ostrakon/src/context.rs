@@ -6,6 +6,7 @@ use ostrakon_core::EntityId;
 
 use crate::{
     Entity, EntityRef, Node, TellError, Timer,
+    dead_letters::DeadReason,
     host::{cell::Cell, timers::Schedule},
 };
 
@@ -53,6 +54,8 @@ impl<E: Entity> Context<E> {
     }
 
     /// Sends this entity a message after a while. The end of this life of the entity cancels it.
+    ///
+    /// An entity may have as many timers as its mailbox has places; one more is a dead letter.
     pub fn schedule(&self, after: Duration, message: E::Message) -> Timer {
         self.set_timer(after, Schedule::Once(Some(message)))
     }
@@ -70,7 +73,11 @@ impl<E: Entity> Context<E> {
 
     fn set_timer(&self, after: Duration, schedule: Schedule<E>) -> Timer {
         let kind = &self.cell.home.kind;
-        let timer = kind.timers.set(kind.now() + after, &self.cell, schedule);
+        let Some(timer) = kind.timers.set(kind.now() + after, &self.cell, schedule) else {
+            let letters = &kind.dead_letters;
+            letters.bury::<E>(&self.cell.id, DeadReason::Overloaded, None);
+            return Timer::inert();
+        };
         kind.call_janitor.notify_one();
         timer
     }

@@ -36,7 +36,7 @@ pub enum DeadReason {
     StartFailed(Cause),
     /// The entity was stopped for good while it waited.
     Stopped,
-    /// A timer's message found the mailbox full.
+    /// A timer's message found the mailbox full, or the entity had too many timers.
     Overloaded,
 }
 

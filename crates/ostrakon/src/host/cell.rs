@@ -168,6 +168,16 @@ impl<E: Entity> Cell<E> {
         Timed::Delivered
     }
 
+    /// Counts a timer of the present life, which is returned. `None`: there are `most` already.
+    pub(crate) fn begin_timer(&self, most: usize) -> Option<u32> {
+        let mut queue = self.queue.lock();
+        if queue.timers as usize >= most {
+            return None;
+        }
+        queue.timers += 1;
+        Some(queue.life)
+    }
+
     /// A timer of this life will not come any more.
     pub(crate) fn end_timer(&self, life: u32) {
         let mut queue = self.queue.lock();

@@ -28,7 +28,11 @@ struct Heap<E: Entity> {
     entries: BinaryHeap<Entry<E>>,
     /// Timers due at the same time fire in the order they were set.
     next_order: u64,
+    /// With this many entries it is time to forget the cancelled ones.
+    prune_at: usize,
 }
+
+const FIRST_PRUNE: usize = 1024;
 
 impl<E: Entity> Default for Timers<E> {
     fn default() -> Self {
@@ -36,6 +40,7 @@ impl<E: Entity> Default for Timers<E> {
             heap: Mutex::new(Heap {
                 entries: BinaryHeap::new(),
                 next_order: 0,
+                prune_at: FIRST_PRUNE,
             }),
         }
     }
@@ -48,6 +53,13 @@ pub struct Timer {
 }
 
 impl Timer {
+    /// A timer that was never set.
+    pub(crate) fn inert() -> Self {
+        Self {
+            cancelled: Arc::new(AtomicBool::new(true)),
+        }
+    }
+
     /// The message will not come, unless it is in the mailbox already.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
@@ -70,17 +82,27 @@ struct Entry<E: Entity> {
 }
 
 impl<E: Entity> Timers<E> {
-    /// Sets a timer for the present life of the entity in `cell`.
-    pub(crate) fn set(&self, due: Time, cell: &Arc<Cell<E>>, schedule: Schedule<E>) -> Timer {
-        let mut queue = cell.queue.lock();
-        queue.timers += 1;
-        let life = queue.life;
-        drop(queue);
+    /// Sets a timer for the present life of the entity in `cell`. `None`: it has as many as it may have.
+    pub(crate) fn set(
+        &self,
+        due: Time,
+        cell: &Arc<Cell<E>>,
+        schedule: Schedule<E>,
+    ) -> Option<Timer> {
+        let mut heap = self.heap.lock();
+        if heap.entries.len() >= heap.prune_at {
+            heap.prune();
+        }
+        let most = cell.home.kind.hosting.mailbox;
+        let life = cell.begin_timer(most).or_else(|| {
+            // Cancelled ones are forgotten only now and then: perhaps there is room after all.
+            heap.prune();
+            cell.begin_timer(most)
+        })?;
         let cancelled = Arc::new(AtomicBool::new(false));
         let timer = Timer {
             cancelled: Arc::clone(&cancelled),
         };
-        let mut heap = self.heap.lock();
         let order = heap.next_order;
         heap.next_order += 1;
         heap.entries.push(Entry {
@@ -91,7 +113,7 @@ impl<E: Entity> Timers<E> {
             cancelled,
             schedule,
         });
-        timer
+        Some(timer)
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
@@ -144,8 +166,13 @@ impl<E: Entity> Timers<E> {
 
     /// Forgets what was cancelled, so that it no longer keeps its entity from being idle.
     pub(crate) fn prune(&self) {
-        let mut heap = self.heap.lock();
-        heap.entries.retain(|entry| {
+        self.heap.lock().prune();
+    }
+}
+
+impl<E: Entity> Heap<E> {
+    fn prune(&mut self) {
+        self.entries.retain(|entry| {
             let Some(cell) = entry.cell.upgrade() else {
                 return false;
             };
@@ -154,6 +181,8 @@ impl<E: Entity> Timers<E> {
             }
             !entry.is_cancelled()
         });
+        // Looking through all of them is worth it again when there are twice as many.
+        self.prune_at = (self.entries.len() * 2).max(FIRST_PRUNE);
     }
 }
 

@@ -116,3 +116,20 @@ async fn timers_that_come_while_their_life_ends_do_no_harm() {
         .unwrap();
     world.seen("last: tick", 1).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_entity_cannot_have_more_timers_than_its_mailbox_has_places() {
+    let world = World::new();
+    let node = world.node(Hosting::default().mailbox(16)).await;
+    let mut letters = node.dead_letters();
+    let entity = probe(&node, "a");
+    for _ in 0..17 {
+        entity.tell(Do::After(1_000, "tick".into())).await.unwrap();
+        sum(&entity).await.unwrap();
+    }
+    let letter = letters.next().await.unwrap();
+    assert_eq!(letter.reason, ostrakon::DeadReason::Overloaded);
+    world.seen("a: tick", 16).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.count("a: tick"), 16);
+}
