@@ -71,6 +71,11 @@ async fn messages_that_come_while_an_entity_stops_are_handled_by_its_next_life()
     });
     world.stop_gate.as_ref().unwrap().add_permits(1);
     assert_eq!(asked.await.unwrap().unwrap(), 3);
+    assert_eq!(
+        sum(&entity).await,
+        Ok(3),
+        "the order to stop was for the old life"
+    );
     let lives: Vec<_> = world.events().into_iter().take(6).collect();
     assert_eq!(
         lives,
