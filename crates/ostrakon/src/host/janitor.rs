@@ -20,7 +20,7 @@ use crate::{Entity, dead_letters::DeadReason};
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 /// How many entities are stopped before others may run.
-const BEFORE_YIELD: usize = 64;
+const BEFORE_YIELD: usize = 512;
 
 /// How many entities are looked at before others may run.
 const LOOKS_BEFORE_YIELD: usize = 4096;

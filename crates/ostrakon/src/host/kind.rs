@@ -102,7 +102,9 @@ impl<E: Entity> Kind<E> {
     /// An entity was made.
     pub(crate) fn one_more(&self) {
         let before = self.active.fetch_add(1, Ordering::AcqRel);
-        if self.hosting.active_limit.is_some_and(|most| before >= most) {
+        // The janitor makes room for several at a time, so it need not be called for each.
+        let calls = |most: usize| before >= most && (before - most).is_multiple_of(most / 32 + 1);
+        if self.hosting.active_limit.is_some_and(calls) {
             self.call_janitor.notify_one();
         }
     }
