@@ -50,7 +50,6 @@ pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription}
 /// What generated code needs. Not for people.
 #[doc(hidden)]
 pub mod generated {
-    pub use futures_core::Stream;
     pub use serde;
 
     /// Asks for a future that is `Send` where it is made, so that one that is not is reported there.
