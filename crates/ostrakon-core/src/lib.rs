@@ -19,6 +19,7 @@ mod shard_count;
 mod shard_group;
 mod shard_hash;
 mod shard_id;
+mod shard_map;
 mod time;
 
 pub use counters::{Epoch, Incarnation, Term, Version};
@@ -28,4 +29,5 @@ pub use shard_count::{InvalidShardCount, ShardCount};
 pub use shard_group::ShardGroup;
 pub use shard_hash::{ShardHash, ShardOutOfRange, shard_of, stable_hash};
 pub use shard_id::ShardId;
+pub use shard_map::{Assignment, ShardMap};
 pub use time::Time;

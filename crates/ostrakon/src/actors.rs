@@ -52,6 +52,13 @@ impl Actors {
         Ok(())
     }
 
+    /// The host of the actor of this name, if it is of this kind.
+    pub(crate) fn host_of(&self, kind: &str, name: &EntityId) -> Option<Arc<dyn AnyHost>> {
+        let registry = self.0.lock();
+        let host = registry.hosts.get(registry.names.get(name)?)?;
+        (host.kind() == kind).then(|| Arc::clone(host))
+    }
+
     /// Accepts no more actors; returns the hosts of those there are.
     pub(crate) fn close(&self) -> Vec<Arc<dyn AnyHost>> {
         let mut registry = self.0.lock();
@@ -116,7 +123,7 @@ impl Node {
             count: ShardCount::new(TABLES).expect("a valid count"),
             ..ShardGroup::default()
         };
-        Host::open(parts, group)
+        Host::open(parts, group, None)
     }
 
     /// Begins to look an actor up by its name.
@@ -148,13 +155,18 @@ impl<E: Entity> Lookup<'_, E> {
         Ok(EntityRef::of(host, name).into())
     }
 
-    /// The actor on the node with this name.
+    /// The actor on the node with this name. Whether it runs on another node shows when something is sent to it.
     pub fn on(self, node: impl AsRef<str>) -> Result<E::Ref, LookupError> {
         let node = NodeName::new(node)?;
-        if node != self.node.0.name {
-            return Err(LookupError::NoSuchNode { node });
+        if node == self.node.0.name {
+            return self.here();
         }
-        self.here()
+        let hub = self.node.0.hub.as_ref().filter(|hub| hub.knows(&node));
+        let Some(hub) = hub else {
+            return Err(LookupError::NoSuchNode { node });
+        };
+        let name = EntityId::new(&self.name)?;
+        Ok(EntityRef::on(hub.link(&node), name, self.node.0.clock).into())
     }
 }
 

@@ -14,7 +14,9 @@ use crate::{
         Host,
         kind::{Factory, KindParts},
     },
-    node::{Hosted, Inner, WeakNode},
+    link::Hub,
+    node::{Hosted, Inner, Reached, WeakNode},
+    testing::Fixed,
     topology::Topology,
 };
 
@@ -48,8 +50,10 @@ pub struct NodeBuilder {
     name: String,
     groups: Vec<ShardGroup>,
     kinds: Vec<KindPlan>,
+    reached: Vec<(&'static str, TypeId, GroupName)>,
     singletons: Vec<(&'static str, String)>,
     force_serialization: bool,
+    fixed: Option<Fixed>,
 }
 
 struct KindPlan {
@@ -68,6 +72,7 @@ struct Parts {
     node: WeakNode,
     dead_letters: DeadLetters,
     force_serialization: bool,
+    hub: Option<Arc<Hub>>,
 }
 
 impl NodeBuilder {
@@ -76,8 +81,10 @@ impl NodeBuilder {
             name,
             groups: vec![ShardGroup::default()],
             kinds: Vec::new(),
+            reached: Vec::new(),
             singletons: Vec::new(),
             force_serialization: false,
+            fixed: None,
         }
     }
 
@@ -104,12 +111,19 @@ impl NodeBuilder {
             open: Box::new(move |parts, group| Hosted {
                 kind: E::KIND,
                 entity: TypeId::of::<E>(),
-                host: Host::open(
-                    parts.kind(hosting, Factory::OnDemand(Box::new(make))),
-                    group,
-                ),
+                host: {
+                    let lanes = parts.hub.as_ref().and_then(|hub| hub.lanes(&group.name));
+                    let kind = parts.kind(hosting, Factory::OnDemand(Box::new(make)));
+                    Host::open(kind, group, lanes.cloned())
+                },
             }),
         });
+        self
+    }
+
+    /// Talks to entities of this kind, which only other nodes host. `group` is the shard group they live in.
+    pub fn reach<E: Entity>(mut self, group: GroupName) -> Self {
+        self.reached.push((E::KIND, TypeId::of::<E>(), group));
         self
     }
 
@@ -134,13 +148,30 @@ impl NodeBuilder {
         self
     }
 
+    /// Joins a cluster whose map is given from outside: for tests.
+    #[doc(hidden)]
+    pub fn fixed(mut self, fixed: Fixed) -> Self {
+        self.fixed = Some(fixed);
+        self
+    }
+
     /// Starts the node. It has joined when this returns.
-    pub async fn start(self) -> Result<Node, StartError> {
+    pub async fn start(mut self) -> Result<Node, StartError> {
         let name = NodeName::new(&self.name)?;
         self.check_kinds()?;
         let singletons = self.checked_singletons()?;
         let clock = Clock::start();
         let dead_letters = DeadLetters::new();
+        let topology = Arc::new(Topology::alone(name.clone()));
+        let actors = Arc::new(Actors::default());
+        let hub = match self.fixed.take() {
+            None => None,
+            Some(fixed) => {
+                let (groups, topology, actors) = (&self.groups, &topology, &actors);
+                Some(fixed.open(&name, groups, clock, topology, actors).await?)
+            }
+        };
+        let (hub, listener) = hub.unzip();
         let inner = Arc::new_cyclic(|weak| {
             let parts = Parts {
                 name: name.clone(),
@@ -148,26 +179,42 @@ impl NodeBuilder {
                 node: WeakNode(weak.clone()),
                 dead_letters: dead_letters.clone(),
                 force_serialization: self.force_serialization,
+                hub: hub.clone(),
             };
             let groups = self.groups;
-            let open = |plan: KindPlan| {
-                let group = groups.iter().find(|group| group.name == plan.group);
-                (plan.open)(&parts, group.cloned().unwrap_or_default())
+            let group = |name: &GroupName| {
+                let group = groups.iter().find(|group| group.name == *name);
+                group.cloned().unwrap_or_default()
             };
+            let open = |plan: KindPlan| (plan.open)(&parts, group(&plan.group));
+            let reached = self.reached.iter().map(|(kind, entity, name)| Reached {
+                kind,
+                entity: *entity,
+                group: group(name),
+            });
             Inner {
                 clock,
                 dead_letters,
                 force_serialization: self.force_serialization,
-                topology: Topology::alone(name.clone()),
+                topology,
+                hub,
+                reached: reached.collect(),
                 hosts: self.kinds.into_iter().map(open).collect(),
-                actors: Actors::default(),
+                actors,
                 receptionist: Receptionist::new(WeakNode(weak.clone())),
                 name,
             }
         });
         let node = Node(inner);
-        for (kind, id) in singletons {
-            node.keep_running(kind, &id)?;
+        match (&node.0.hub, listener) {
+            (Some(hub), Some(listener)) => {
+                hub.open(listener, node.known_kinds(), singletons);
+            }
+            _ => {
+                for (kind, id) in singletons {
+                    node.keep_running(kind, &id)?;
+                }
+            }
         }
         Ok(node)
     }
@@ -182,14 +229,25 @@ impl NodeBuilder {
             {
                 return Err(StartError::KindTwice { kind: plan.kind });
             }
-            if !self.groups.iter().any(|group| group.name == plan.group) {
-                return Err(StartError::UnknownGroup {
-                    kind: plan.kind,
-                    group: plan.group.clone(),
-                });
+            self.check_group(plan.kind, &plan.group)?;
+        }
+        for (kind, entity, group) in &self.reached {
+            EntityKind::new(kind)?;
+            let hosted = |plan: &KindPlan| plan.kind == *kind || plan.entity == *entity;
+            if self.kinds.iter().any(hosted) {
+                return Err(StartError::KindTwice { kind });
             }
+            self.check_group(kind, group)?;
         }
         Ok(())
+    }
+
+    fn check_group(&self, kind: &'static str, group: &GroupName) -> Result<(), StartError> {
+        if self.groups.iter().any(|known| known.name == *group) {
+            return Ok(());
+        }
+        let group = group.clone();
+        Err(StartError::UnknownGroup { kind, group })
     }
 
     fn checked_singletons(&self) -> Result<Vec<(&'static str, EntityId)>, StartError> {
@@ -246,6 +304,30 @@ pub enum StartError {
     SingletonNotHosted {
         /// The kind.
         kind: &'static str,
+    },
+    /// The node cannot listen for others on this address. Choose another, or end what uses it.
+    #[error("cannot listen on `{address}`: {cause}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// Plain text is allowed on loopback addresses only.
+    #[error("{address} is not a loopback address: connections there need TLS; see `ostrakon certs`")]
+    Unprotected {
+        /// The address.
+        address: String,
+    },
+    /// The certificate is for another cluster or node.
+    #[error("the certificate is for {certificate}, but this is node `{node}` of cluster `{cluster}`")]
+    OtherCertificate {
+        /// Whom the certificate names.
+        certificate: String,
+        /// The cluster to be joined.
+        cluster: String,
+        /// This node's name.
+        node: NodeName,
     },
     /// A singleton cannot be reached, for instance because the group's own hash function gives it no shard.
     #[error("a singleton cannot be started")]

@@ -3,9 +3,14 @@
 //! While an entity handles a message, a thread-local names it; an ask made meanwhile carries "who waits for this" along.
 //! Tells carry nothing, for nobody waits for them.
 
-use std::{cell::RefCell, fmt, sync::Arc};
+use std::{borrow::Cow, cell::RefCell, fmt, sync::Arc};
 
-use ostrakon_core::{EntityId, Time};
+use ostrakon_core::{EntityId, EntityKind, Time};
+
+use crate::{
+    TraceContext,
+    link::frame::{Fields, put_section},
+};
 
 /// Entities that wait for each other, the outermost first: `account/alice → audit/main → account/alice`.
 #[derive(Clone, PartialEq, Eq)]
@@ -13,7 +18,7 @@ pub struct CallChain(Arc<Link>);
 
 #[derive(PartialEq, Eq)]
 struct Link {
-    kind: &'static str,
+    kind: Cow<'static, str>,
     id: EntityId,
     parent: Option<CallChain>,
     depth: usize,
@@ -36,14 +41,44 @@ impl CallChain {
         false
     }
 
-    pub(crate) fn then(parent: Option<Self>, kind: &'static str, id: EntityId) -> Self {
+    pub(crate) fn then(parent: Option<Self>, kind: impl Into<Cow<'static, str>>, id: EntityId) -> Self {
         let depth = parent.as_ref().map_or(0, Self::depth) + 1;
         Self(Arc::new(Link {
-            kind,
+            kind: kind.into(),
             id,
             parent,
             depth,
         }))
+    }
+}
+
+/// Chains are compared, printed and refused beyond this depth: nobody means to ask that deep.
+const DEEPEST: usize = 64;
+
+impl CallChain {
+    /// The chain as it travels: the outermost first.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        if let Some(parent) = &self.0.parent {
+            parent.write(out);
+        }
+        put_section(out, self.0.kind.as_bytes());
+        put_section(out, self.0.id.as_str().as_bytes());
+    }
+
+    /// A chain from another node; `None` if it is no chain.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let mut fields = Fields(bytes);
+        let mut chain = None;
+        for _ in 0..DEEPEST {
+            if fields.0.is_empty() {
+                return chain;
+            }
+            let kind = fields.text(EntityKind::MAX_LEN).ok()?;
+            let id = fields.text(EntityId::MAX_LEN).ok()?;
+            let id = EntityId::new(id).ok()?;
+            chain = Some(Self::then(chain, kind.to_owned(), id));
+        }
+        None
     }
 }
 
@@ -69,6 +104,7 @@ pub(crate) struct CallSite {
     pub(crate) parent: Option<CallChain>,
     /// When the present message's asker gives up.
     pub(crate) deadline: Option<Time>,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// What an ask made right here inherits.
@@ -106,4 +142,9 @@ pub(crate) fn current() -> Inherited {
             deadline: site.deadline,
         }
     })
+}
+
+/// The trace of the present message, which may be none; `None` outside entities.
+pub(crate) fn current_trace() -> Option<Option<TraceContext>> {
+    RUNNING.with_borrow(|running| running.last().map(|site| site.trace))
 }

@@ -10,6 +10,7 @@ use std::any::type_name;
 use std::fmt::{self, Display};
 use std::io;
 
+use ostrakon_core::NodeName;
 use rmp_serde::decode::Error as MessagePackError;
 use serde::Deserialize as _;
 
@@ -189,6 +190,14 @@ pub enum CodecError {
         /// The schema hash the sender put in.
         found: u64,
     },
+    /// The other node could not encode or decode; this is what it said.
+    #[error("on `{node}`: {cause}")]
+    Remote {
+        /// The node.
+        node: NodeName,
+        /// What it said.
+        cause: String,
+    },
     /// Postcard cannot carry this type, because its definition cannot be checked on both sides.
     #[error("`{type_name}` cannot travel as Postcard: {cause}; use MessagePack for this type")]
     Schema {
@@ -197,6 +206,15 @@ pub enum CodecError {
         /// What stands in the way.
         cause: String,
     },
+}
+
+impl CodecError {
+    pub(crate) fn remote(node: &NodeName, cause: &str) -> Self {
+        Self::Remote {
+            node: node.clone(),
+            cause: cause.to_owned(),
+        }
+    }
 }
 
 fn decode_message_pack<T: Payload>(bytes: &[u8]) -> Result<T, CodecError> {

@@ -36,6 +36,8 @@ pub enum DeadReason {
     StartFailed(Cause),
     /// The entity was stopped for good while it waited.
     Stopped,
+    /// It came from another node and could not be decoded.
+    Unreadable(Cause),
     /// A timer's message found the mailbox full, or the entity had too many timers.
     Overloaded,
 }
@@ -47,6 +49,7 @@ impl DeadReason {
             Self::Poison(_) => "poison",
             Self::StartFailed(_) => "start_failed",
             Self::Stopped => "stopped",
+            Self::Unreadable(_) => "unreadable",
             Self::Overloaded => "overloaded",
         }
     }

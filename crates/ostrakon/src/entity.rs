@@ -141,6 +141,11 @@ impl Cause {
         Self(format!("panicked: {}", text.unwrap_or("(no message)")).into())
     }
 
+    /// What another node said.
+    pub(crate) fn said(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0

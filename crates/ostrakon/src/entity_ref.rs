@@ -8,13 +8,15 @@ use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 use ostrakon_core::{EntityId, Time};
 
 use crate::{
-    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError,
+    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError, TraceContext,
     chain::{self, Inherited},
+    clock::Clock,
     host::{
-        Host, Place,
-        envelope::{Ask, Envelope},
+        Host, Place, Undelivered,
+        envelope::{Ask, Envelope, Letter},
         turn::Due,
     },
+    link::{self, Draft, Lane, LaneKey, Lanes, Leads, Link, Outgoing, Ticket, Way, Withdrawn},
     reply::{Opening, Pending, Settle, Slot},
     wire,
 };
@@ -32,27 +34,66 @@ pub struct EntityRef<E: Entity> {
 }
 
 enum Target<E: Entity> {
+    /// Only in this process: everything on a solo node, and the node's own actors.
     Here {
         host: Arc<Host<E>>,
         id: EntityId,
         place: Place,
     },
+    /// Wherever its shard is.
+    Shard {
+        /// `None`: this node does not host the kind.
+        host: Option<Arc<Host<E>>>,
+        lane: Arc<Lane>,
+        id: EntityId,
+        place: Place,
+        clock: Clock,
+    },
+    /// An actor on another node.
+    Actor {
+        link: Arc<Link>,
+        id: EntityId,
+        clock: Clock,
+    },
     /// The id or the kind cannot be reached: every send says why.
     Nowhere(TellError),
 }
 
-impl<E: Entity> Clone for EntityRef<E> {
+impl<E: Entity> Clone for Target<E> {
     fn clone(&self) -> Self {
-        let target = match &self.target {
-            Target::Here { host, id, place } => Target::Here {
+        match self {
+            Self::Here { host, id, place } => Self::Here {
                 host: Arc::clone(host),
                 id: id.clone(),
                 place: *place,
             },
-            Target::Nowhere(error) => Target::Nowhere(error.clone()),
-        };
+            Self::Shard {
+                host,
+                lane,
+                id,
+                place,
+                clock,
+            } => Self::Shard {
+                host: host.clone(),
+                lane: Arc::clone(lane),
+                id: id.clone(),
+                place: *place,
+                clock: *clock,
+            },
+            Self::Actor { link, id, clock } => Self::Actor {
+                link: Arc::clone(link),
+                id: id.clone(),
+                clock: *clock,
+            },
+            Self::Nowhere(error) => Self::Nowhere(error.clone()),
+        }
+    }
+}
+
+impl<E: Entity> Clone for EntityRef<E> {
+    fn clone(&self) -> Self {
         Self {
-            target,
+            target: self.target.clone(),
             timeout: self.timeout,
         }
     }
@@ -67,7 +108,12 @@ impl<E: Entity> AsRef<Self> for EntityRef<E> {
 impl<E: Entity> fmt::Debug for EntityRef<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.target {
-            Target::Here { id, .. } => write!(f, "EntityRef({}/{id})", E::KIND),
+            Target::Here { id, .. } | Target::Shard { id, .. } => {
+                write!(f, "EntityRef({}/{id})", E::KIND)
+            }
+            Target::Actor { id, link, .. } => {
+                write!(f, "EntityRef({}/{id} on {})", E::KIND, link.peer)
+            }
             Target::Nowhere(error) => write!(f, "EntityRef({}: {error})", E::KIND),
         }
     }
@@ -78,15 +124,44 @@ impl<E: Entity> EntityRef<E> {
     pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
     pub(crate) fn of(host: Option<Arc<Host<E>>>, id: EntityId) -> Self {
-        let target = match host {
-            None => Target::Nowhere(TellError::UnknownKind {
-                kind: E::KIND.to_owned(),
-            }),
-            Some(host) => match host.place(&id) {
-                Ok(place) => Target::Here { host, id, place },
-                Err(error) => Target::Nowhere(error.into()),
-            },
+        let Some(host) = host else {
+            let kind = E::KIND.to_owned();
+            return Self::nowhere(TellError::UnknownKind { kind });
         };
+        let place = match host.place(&id) {
+            Ok(place) => place,
+            Err(error) => return Self::nowhere(error.into()),
+        };
+        let clock = host.kind.clock;
+        match host.lanes.as_ref().map(|lanes| Arc::clone(&lanes[place.shard.index()])) {
+            None => Self::to(Target::Here { host, id, place }),
+            Some(lane) => Self::to(Target::Shard {
+                host: Some(host),
+                lane,
+                id,
+                place,
+                clock,
+            }),
+        }
+    }
+
+    /// An entity of a kind that only other nodes host.
+    pub(crate) fn away(lanes: &Lanes, place: Place, id: EntityId, clock: Clock) -> Self {
+        Self::to(Target::Shard {
+            host: None,
+            lane: Arc::clone(&lanes[place.shard.index()]),
+            id,
+            place,
+            clock,
+        })
+    }
+
+    /// An actor on another node.
+    pub(crate) fn on(link: Arc<Link>, id: EntityId, clock: Clock) -> Self {
+        Self::to(Target::Actor { link, id, clock })
+    }
+
+    fn to(target: Target<E>) -> Self {
         Self {
             target,
             timeout: Self::DEFAULT_TIMEOUT,
@@ -94,16 +169,13 @@ impl<E: Entity> EntityRef<E> {
     }
 
     pub(crate) fn nowhere(error: TellError) -> Self {
-        Self {
-            target: Target::Nowhere(error),
-            timeout: Self::DEFAULT_TIMEOUT,
-        }
+        Self::to(Target::Nowhere(error))
     }
 
     /// The entity's id; `None` if the ref was made with one that cannot be used.
     pub fn id(&self) -> Option<&EntityId> {
         match &self.target {
-            Target::Here { id, .. } => Some(id),
+            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => Some(id),
             Target::Nowhere(_) => None,
         }
     }
@@ -126,11 +198,19 @@ impl<E: Entity> EntityRef<E> {
 
     /// [`EntityRef::tell`] for places that cannot wait, such as `Drop`.
     pub fn try_tell(&self, message: E::Message) -> Result<(), TellError> {
-        let (host, id, place) = self.target()?;
-        let message = host.cross_codec(message)?;
-        if let Some(due) = host.deliver(place, id, Envelope::tell(message))? {
-            due.spawn(&host.kind.runtime);
-        }
+        let trace = TraceContext::current();
+        let message = match self.try_here(|message| Envelope::tell(message).traced(trace), message)? {
+            Tried::Done(due) => {
+                if let (Some(due), Some(host)) = (due, self.host()) {
+                    due.spawn(&host.kind.runtime);
+                }
+                return Ok(());
+            }
+            Tried::Away(envelope) => envelope.letter,
+        };
+        let mut options = Vec::new();
+        link::write_options(&mut options, trace, None, false);
+        self.send_away(message, None, &options)?;
         Ok(())
     }
 
@@ -162,8 +242,8 @@ impl<E: Entity> EntityRef<E> {
         let (reply, stream) = StreamReply::channel();
         let opened = Slot::new();
         let message = make(reply);
-        self.ask_with(Arc::new(Opening(Arc::clone(&opened))), opened, message)
-            .await?;
+        let opening = Arc::new(Opening(Arc::clone(&opened)));
+        self.ask_with(opening, opened, message).await?;
         Ok(stream)
     }
 
@@ -171,29 +251,61 @@ impl<E: Entity> EntityRef<E> {
         clippy::manual_async_fn,
         reason = "an `async fn` keeps its arguments twice, and an ask's future should be small"
     )]
-    fn ask_with<R: Send + 'static>(
+    fn ask_with<R: Payload>(
         &self,
         settle: Arc<dyn Settle>,
         slot: Arc<Slot<R>>,
         message: E::Message,
     ) -> impl Future<Output = Result<R, AskError>> + Send {
         async move {
-            let asked = Asked {
+            let mut asked = Asked {
                 slot: &slot,
+                away: None,
                 over: false,
             };
-            let (host, _, _) = self.target()?;
             let sent = self.send_ask(settle, message)?;
-            if let Some(due) = sent.due {
-                run(host, due, sent.run).await;
+            match sent.way {
+                Sent::Here { host, due, run: place } => {
+                    if let Some(due) = due {
+                        run(host, due, place).await;
+                    }
+                }
+                Sent::Away(ticket, settle) => asked.away = Some((ticket, settle)),
             }
-            asked.outcome(host, sent.deadline).await
+            asked.outcome(sent.clock, sent.deadline).await.map_err(|error| match error {
+                GaveUp::Error(error) => error,
+                GaveUp::Unsent => AskError::NotSent(self.unsent()),
+            })
+        }
+    }
+
+    /// The error of an ask that did not leave this node in time.
+    fn unsent(&self) -> TellError {
+        match &self.target {
+            Target::Shard { id, place, .. } => TellError::NoOwner {
+                kind: E::KIND,
+                id: id.clone(),
+                shard: place.shard,
+            },
+            Target::Actor { link, .. } => TellError::Unreachable {
+                node: link.peer.clone(),
+            },
+            Target::Here { id, .. } => TellError::Stopped {
+                kind: E::KIND,
+                id: id.clone(),
+            },
+            Target::Nowhere(error) => error.clone(),
         }
     }
 
     /// Brings an ask to its entity.
-    fn send_ask(&self, settle: Arc<dyn Settle>, message: E::Message) -> Result<Sent<E>, AskError> {
-        let (host, id, place) = self.target()?;
+    fn send_ask(
+        &self,
+        settle: Arc<dyn Settle>,
+        message: E::Message,
+    ) -> Result<SentAsk<'_, E>, AskError> {
+        let opens_stream = settle.opens_stream();
+        let id = self.reachable_id()?;
         let Inherited { chain, deadline } = chain::current();
         let depth = chain.as_ref().map_or(0, CallChain::depth);
         if chain
@@ -203,42 +315,203 @@ impl<E: Entity> EntityRef<E> {
             let cycle = CallChain::then(chain, E::KIND, id.clone());
             return Err(AskError::Cycle(cycle));
         }
-        let message = host.cross_codec(message)?;
-        let now = host.kind.now();
+        let trace = TraceContext::current();
+        let clock = self.clock();
+        let now = clock.now();
         let limit = now + self.timeout;
         let deadline = deadline.map_or(limit, |outer| outer.min(limit));
-        let ask = Ask {
-            pending: Pending::new(settle),
-            deadline,
-            chain,
+        let envelope = |message| {
+            let ask = Ask {
+                pending: Pending::new(settle),
+                deadline,
+                chain,
+            };
+            Envelope::ask(message, ask).traced(trace)
         };
-        let due = host.deliver(place, id, Envelope::ask(message, ask))?;
-        let run = if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
-            Run::Elsewhere
-        } else {
-            Run::Here
+        let way = match self.try_here(envelope, message)? {
+            Tried::Done(due) => {
+                let host = self.host().expect("delivered to this host");
+                let run = if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
+                    Run::Elsewhere
+                } else {
+                    Run::Here
+                };
+                let due = due.map(|due| due.at(now));
+                Sent::Here { host, due, run }
+            }
+            Tried::Away(envelope) => {
+                let Envelope { letter, ask, .. } = envelope;
+                let Some(ask) = ask else {
+                    return Err(AskError::NoReply);
+                };
+                let settle = ask.pending.hand_over().expect("put in above");
+                let mut options = Vec::new();
+                link::write_options(&mut options, trace, ask.chain.as_ref(), opens_stream);
+                let asker = Asking {
+                    settle: &settle,
+                    now,
+                    deadline,
+                };
+                let ticket = self.send_away(letter, Some(asker), &options)?;
+                Sent::Away(ticket, settle)
+            }
         };
-        Ok(Sent {
+        Ok(SentAsk {
+            way,
+            clock,
             deadline,
-            due: due.map(|due| due.at(now)),
-            run,
         })
     }
 
-    fn target(&self) -> Result<(&Arc<Host<E>>, &EntityId, Place), TellError> {
+    /// Delivers in this process, if that is where the message belongs.
+    fn try_here(
+        &self,
+        envelope: impl FnOnce(E::Message) -> Envelope<E>,
+        message: E::Message,
+    ) -> Result<Tried<E>, TellError> {
+        let (host, id, place) = match &self.target {
+            Target::Nowhere(error) => return Err(error.clone()),
+            Target::Here { host, id, place } => (host, id, place),
+            Target::Shard {
+                host: Some(host),
+                lane,
+                id,
+                place,
+                ..
+            } if lane.is_here() || lane.leads() == Leads::Here => (host, id, place),
+            Target::Shard { .. } | Target::Actor { .. } => {
+                return Ok(Tried::Away(envelope(message)));
+            }
+        };
+        let message = host.cross_codec(message)?;
+        match host.deliver(*place, id, None, envelope(message)) {
+            Ok(due) => Ok(Tried::Done(due)),
+            Err(Undelivered::Closed(envelope)) => match &self.target {
+                // It moved a moment ago.
+                Target::Shard { .. } => Ok(Tried::Away(*envelope)),
+                Target::Here { .. } | Target::Actor { .. } | Target::Nowhere(_) => {
+                    let error = self.unsent();
+                    Err(silenced(error, envelope.ask))
+                }
+            },
+            Err(Undelivered::Refused(error, ask)) => Err(silenced(error, ask)),
+        }
+    }
+
+    /// Encodes a message and sends it to another node.
+    fn send_away(
+        &self,
+        letter: Letter<E>,
+        asking: Option<Asking<'_>>,
+        options: &[u8],
+    ) -> Result<Ticket<'_>, TellError> {
+        let message = letter.open()?;
+        let clock = self.clock();
+        let (now, deadline) = match &asking {
+            Some(asking) => (asking.now, asking.deadline),
+            None => (clock.now(), clock.now() + Self::DEFAULT_TIMEOUT),
+        };
+        let asker = asking.map(|asking| asking.settle);
+        wire::in_scratch(|payload| {
+            let mut ports = wire::encode(E::CODEC, &message, payload)?;
+            // The ports speak for the replies now.
+            drop(message);
+            let (way, request) = match &self.target {
+                Target::Shard { lane, id, .. } => {
+                    let draft = Draft {
+                        kind: E::KIND,
+                        id,
+                        asker,
+                        now,
+                        deadline,
+                        options,
+                        ports,
+                        payload,
+                    };
+                    (Way::Lane(lane), lane.send(draft)?)
+                }
+                Target::Actor { link, id, .. } => {
+                    let message = Outgoing {
+                        kind: E::KIND,
+                        id,
+                        to: link::frame::Addressee::Actor,
+                        lane: LaneKey::Actors,
+                        asker,
+                        remaining: asker.map_or(0, |_| link::remaining(now, deadline)),
+                        options,
+                        payload,
+                    };
+                    (Way::Link(link), link.send(&message, &mut ports)?)
+                }
+                Target::Here { .. } | Target::Nowhere(_) => return Err(self.unsent()),
+            };
+            Ok(Ticket { way, request })
+        })
+    }
+
+    fn reachable_id(&self) -> Result<&EntityId, TellError> {
         match &self.target {
-            Target::Here { host, id, place } => Ok((host, id, *place)),
+            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => Ok(id),
             Target::Nowhere(error) => Err(error.clone()),
+        }
+    }
+
+    fn host(&self) -> Option<&Arc<Host<E>>> {
+        match &self.target {
+            Target::Here { host, .. } => Some(host),
+            Target::Shard { host, .. } => host.as_ref(),
+            Target::Actor { .. } | Target::Nowhere(_) => None,
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        match &self.target {
+            Target::Here { host, .. } => host.kind.clock,
+            Target::Shard { clock, .. } | Target::Actor { clock, .. } => *clock,
+            Target::Nowhere(_) => Clock::start(),
         }
     }
 }
 
-/// An ask on its way.
-struct Sent<E: Entity> {
+/// What became of an attempt to deliver in this process.
+enum Tried<E: Entity> {
+    /// Delivered; the turn that is due is the sender's to run.
+    Done(Option<Due<E>>),
+    /// It belongs elsewhere.
+    Away(Envelope<E>),
+}
+
+/// Whoever asked gets the error as the result of the call, not by way of the slot.
+fn silenced(error: TellError, ask: Option<Ask>) -> TellError {
+    if let Some(ask) = ask {
+        ask.pending.forget();
+    }
+    error
+}
+
+/// Who waits for a message that goes to another node.
+struct Asking<'a> {
+    settle: &'a Arc<dyn Settle>,
+    now: Time,
     deadline: Time,
-    /// The turn that the asker has to run, if the entity was free.
-    due: Option<Due<E>>,
-    run: Run,
+}
+
+/// An ask on its way.
+struct SentAsk<'r, E: Entity> {
+    way: Sent<'r, E>,
+    clock: Clock,
+    deadline: Time,
+}
+
+enum Sent<'r, E: Entity> {
+    Here {
+        host: &'r Arc<Host<E>>,
+        /// The turn that the asker has to run, if the entity was free.
+        due: Option<Due<E>>,
+        run: Run,
+    },
+    /// To another node; the asker keeps the hand by which it can be found again.
+    Away(Ticket<'r>, Arc<dyn Settle>),
 }
 
 /// Where an ask's turn runs: here, unless that would block others or deepen the stack too much.
@@ -268,33 +541,69 @@ thread_local! {
 }
 
 /// The asker's hold on its ask: letting go takes the message back.
-struct Asked<'s, R> {
+struct Asked<'s, R: Payload> {
     slot: &'s Slot<R>,
+    /// The message has gone to another node.
+    away: Option<(Ticket<'s>, Arc<dyn Settle>)>,
     over: bool,
 }
 
-impl<R> Asked<'_, R> {
-    async fn outcome<E: Entity>(mut self, host: &Host<E>, deadline: Time) -> Result<R, AskError> {
+/// Why an asker stopped waiting.
+enum GaveUp {
+    Error(AskError),
+    /// The message never left this node.
+    Unsent,
+}
+
+impl<R: Payload> Asked<'_, R> {
+    async fn outcome(mut self, clock: Clock, deadline: Time) -> Result<R, GaveUp> {
         let slot = self.slot;
         let outcome = match slot.take() {
-            Some(outcome) => outcome,
+            Some(outcome) => outcome.map_err(GaveUp::Error),
             None => {
                 let answer = std::future::poll_fn(|cx| slot.poll(cx));
-                let deadline = host.kind.clock.instant(deadline);
+                let deadline = clock.instant(deadline);
                 // Boxed, so that the many asks that need no timer do not carry its space around.
                 let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
-                answer.unwrap_or_else(|_| slot.give_up())
+                match answer {
+                    Ok(outcome) => outcome.map_err(GaveUp::Error),
+                    Err(_) => self.give_up(),
+                }
             }
         };
         self.over = true;
         outcome
     }
+
+    /// The deadline has passed.
+    fn give_up(&self) -> Result<R, GaveUp> {
+        let outcome = self.slot.give_up();
+        match outcome {
+            Err(AskError::TimedOut) if self.withdraw() == Some(Withdrawn::Unsent) => {
+                Err(GaveUp::Unsent)
+            }
+            Err(AskError::Expired) => {
+                // It waits in a lane; nobody must send it now.
+                match self.withdraw() {
+                    Some(_) => Err(GaveUp::Unsent),
+                    None => Err(GaveUp::Error(AskError::Expired)),
+                }
+            }
+            outcome => outcome.map_err(GaveUp::Error),
+        }
+    }
+
+    fn withdraw(&self) -> Option<Withdrawn> {
+        let (ticket, settle) = self.away.as_ref()?;
+        Some(ticket.withdraw(link::asker_id(settle)))
+    }
 }
 
-impl<R> Drop for Asked<'_, R> {
+impl<R: Payload> Drop for Asked<'_, R> {
     fn drop(&mut self) {
         if !self.over {
             self.slot.abandon();
+            self.withdraw();
         }
     }
 }
@@ -305,9 +614,11 @@ impl<E: Entity> Host<E> {
         if !self.kind.force_serialization {
             return Ok(message);
         }
-        let encoded = wire::encode(E::CODEC, &message)?;
-        // The encoded form holds the replies now; the original must not answer for them.
-        drop(message);
-        Ok(wire::decode(E::CODEC, encoded)?)
+        wire::in_scratch(|bytes| {
+            let ports = wire::encode(E::CODEC, &message, bytes)?;
+            // The encoded form holds the replies now; the original must not answer for them.
+            drop(message);
+            Ok(wire::decode(E::CODEC, wire::Encoded { bytes, ports })?)
+        })
     }
 }

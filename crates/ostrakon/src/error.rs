@@ -5,7 +5,7 @@
 
 use std::{convert::Infallible, error::Error};
 
-use ostrakon_core::{EntityId, InvalidId, ShardOutOfRange};
+use ostrakon_core::{EntityId, InvalidId, NodeName, ShardId, ShardOutOfRange};
 use thiserror::Error;
 
 use crate::{CallChain, Cause, CodecError};
@@ -44,6 +44,58 @@ pub enum TellError {
         /// The entity's id.
         id: EntityId,
     },
+    /// No actor of this name, or one of another type, runs on that node. Not executed.
+    #[error("no actor named `{name}` of this type is running on `{node}`")]
+    NoSuchActor {
+        /// The actor's name.
+        name: EntityId,
+        /// The node.
+        node: NodeName,
+    },
+    /// Nobody took the shard in time, or its owner could not be reached. Not executed; try again later.
+    #[error("shard {shard} of {kind}/{id} has no owner that can be reached; the message was not sent")]
+    NoOwner {
+        /// The entity's kind.
+        kind: &'static str,
+        /// The entity's id.
+        id: EntityId,
+        /// Its shard.
+        shard: ShardId,
+    },
+    /// There was no connection to that node in time. Not executed; try again later.
+    #[error("`{node}` cannot be reached; the message was not sent")]
+    Unreachable {
+        /// The node.
+        node: NodeName,
+    },
+    /// Too much waits to be sent to that node, or too many answers from it are outstanding. Not executed; send less, or wait.
+    #[error("too much is under way to `{node}`; the message was not sent, try again later")]
+    Congested {
+        /// The node.
+        node: NodeName,
+    },
+    /// The message is larger than a node accepts. Not executed; send less at once, or raise the limit on all nodes.
+    #[error("the message has {size} bytes, but {limit} is the most that travels between nodes")]
+    TooLarge {
+        /// How large it is, encoded.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// This node computes another shard for the id than the sender does. Not executed; all nodes need the same custom hash function.
+    #[error("the nodes do not agree on the hash of kind `{kind}`; use the same function everywhere")]
+    HashDiffers {
+        /// The kind.
+        kind: &'static str,
+    },
+    /// The other node could not take the message for a reason that it has said. Not executed.
+    #[error("`{node}` refused the message: {reason}")]
+    Unsupported {
+        /// The node.
+        node: NodeName,
+        /// What it said.
+        reason: String,
+    },
     /// The message could not be written or read. Not executed; the type or the codec must change.
     #[error("the message cannot be encoded")]
     Codec(#[from] CodecError),
@@ -53,11 +105,18 @@ impl TellError {
     /// Whether the same message may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Overloaded { .. } => true,
+            Self::Overloaded { .. }
+            | Self::NoOwner { .. }
+            | Self::Unreachable { .. }
+            | Self::Congested { .. } => true,
             Self::InvalidId(_)
             | Self::NoShard(_)
             | Self::UnknownKind { .. }
             | Self::Stopped { .. }
+            | Self::NoSuchActor { .. }
+            | Self::TooLarge { .. }
+            | Self::HashDiffers { .. }
+            | Self::Unsupported { .. }
             | Self::Codec(_) => false,
         }
     }
@@ -94,6 +153,12 @@ pub enum AskError<E: Error + 'static = Infallible> {
     /// The entity was ended in the middle of the message, because its stop deadline passed. Unknown.
     #[error("the entity was stopped while it handled the message; it may have taken effect")]
     Interrupted,
+    /// The connection to the entity's node broke after the message was sent and before it was answered. Unknown.
+    #[error("the connection to `{node}` was lost before it answered; the message may have taken effect")]
+    Lost {
+        /// The node.
+        node: NodeName,
+    },
     /// The answer came but could not be read. It was executed.
     #[error("the answer cannot be decoded")]
     BadReply(#[source] CodecError),
@@ -108,7 +173,7 @@ impl<E: Error + 'static> AskError<E> {
                 Outcome::NotExecuted
             }
             Self::Failed(_) => Outcome::FailedInHandler,
-            Self::TimedOut | Self::Interrupted => Outcome::Unknown,
+            Self::TimedOut | Self::Interrupted | Self::Lost { .. } => Outcome::Unknown,
         }
     }
 
@@ -123,6 +188,7 @@ impl<E: Error + 'static> AskError<E> {
             | Self::Failed(_)
             | Self::NoReply
             | Self::Interrupted
+            | Self::Lost { .. }
             | Self::BadReply(_) => false,
         }
     }
@@ -141,6 +207,7 @@ impl AskError {
             Self::Failed(cause) => AskError::Failed(cause),
             Self::NoReply => AskError::NoReply,
             Self::Interrupted => AskError::Interrupted,
+            Self::Lost { node } => AskError::Lost { node },
             Self::BadReply(error) => AskError::BadReply(error),
         }
     }

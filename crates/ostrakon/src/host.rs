@@ -14,19 +14,23 @@ mod stats;
 pub(crate) mod timers;
 pub(crate) mod turn;
 
-use std::{any::Any, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, pin::Pin, sync::Arc, task::Context as TaskContext, time::Duration};
 
-use ostrakon_core::{EntityId, ShardGroup, ShardId, ShardOutOfRange, stable_hash};
+use ostrakon_core::{EntityId, Epoch, ShardGroup, ShardId, ShardOutOfRange, stable_hash};
 use tokio::task::AbortHandle;
 
 use self::{
     cell::{Cell, Phase},
-    envelope::Envelope,
+    envelope::{Ask, Envelope},
     home::{Cells, Found, Home, Table},
     kind::{Factory, Kind, KindParts},
     turn::{Due, stopped},
 };
-use crate::{Entity, TellError, wire};
+use crate::{
+    Entity, EntityRef, TellError,
+    link::{Arrival, Lanes, TurnedAway},
+    wire,
+};
 
 /// How long killed entities get to notice.
 const KILL_GRACE: Duration = Duration::from_secs(1);
@@ -34,6 +38,8 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Host<E: Entity> {
     pub(crate) kind: Arc<Kind<E>>,
     pub(crate) group: ShardGroup,
+    /// The ways to other nodes, one for each shard; `None` for what lives on this node only.
+    pub(crate) lanes: Option<Lanes>,
     node_name: String,
     homes: Box<[Arc<Home<E>>]>,
     janitor: std::sync::OnceLock<AbortHandle>,
@@ -47,13 +53,28 @@ pub(crate) struct Place {
     key: u64,
 }
 
+impl Place {
+    pub(crate) fn of(group: &ShardGroup, id: &EntityId) -> Result<Self, ShardOutOfRange> {
+        Ok(Self {
+            shard: group.shard_of(id)?,
+            key: stable_hash(id.as_str()),
+        })
+    }
+}
+
 impl<E: Entity> Host<E> {
-    pub(crate) fn open(parts: KindParts<E>, group: ShardGroup) -> Arc<Self> {
+    /// With lanes, shards are closed until they are granted; without, they are all ours.
+    pub(crate) fn open(parts: KindParts<E>, group: ShardGroup, lanes: Option<Lanes>) -> Arc<Self> {
+        let open = lanes.is_none().then(|| Epoch::default().next());
         let host = Arc::new_cyclic(|host| {
             let node_name = parts.node_name.clone();
             let kind = Arc::new(Kind::new(parts, host.clone()));
-            let homes = group.count.iter().map(|_| Home::open(Arc::clone(&kind)));
+            let homes = group
+                .count
+                .iter()
+                .map(|_| Home::new(Arc::clone(&kind), open));
             Self {
+                lanes,
                 node_name,
                 homes: homes.collect(),
                 kind,
@@ -69,41 +90,41 @@ impl<E: Entity> Host<E> {
     }
 
     pub(crate) fn place(&self, id: &EntityId) -> Result<Place, ShardOutOfRange> {
-        Ok(Place {
-            shard: self.group.shard_of(id)?,
-            key: stable_hash(id.as_str()),
-        })
+        Place::of(&self.group, id)
     }
 
     /// Brings a message to its entity, which is made if it does not exist. A turn that is due is the caller's to run.
+    ///
+    /// `claim` is the epoch under which a message from another node believes us to be the owner.
     pub(crate) fn deliver(
         &self,
         place: Place,
         id: &EntityId,
+        claim: Option<Epoch>,
         envelope: Envelope<E>,
-    ) -> Result<Option<Due<E>>, TellError> {
+    ) -> Result<Option<Due<E>>, Undelivered<E>> {
         let home = &self.homes[place.shard.index()];
         let mut table = home.table.lock();
+        if !table.admits(claim) {
+            return Err(Undelivered::Closed(Box::new(envelope)));
+        }
         let Table {
-            open,
             accepted,
             queued,
             cells,
+            ..
         } = &mut *table;
-        let found = if *open {
-            self.find_or_make(home, cells, place.key, id)
-        } else {
-            None
-        };
-        let due = match found {
-            None => return Err(stopped::<E>(id)),
+        let due = match self.find_or_make(home, cells, place.key, id) {
+            None => return Err(Undelivered::Refused(stopped::<E>(id), envelope.ask)),
             Some(Found::New(cell)) => Some(Due::new(cell, Some(envelope), None)),
             Some(Found::Old(cell)) => {
                 let mut queue = cell.queue.lock();
                 if queue.phase == Phase::Parked {
                     Some(queue.take(cell, Some(envelope)))
+                } else if let Some(error) = queue.is_full(cell) {
+                    return Err(Undelivered::Refused(error, envelope.ask));
                 } else {
-                    queue.push(cell, envelope)?;
+                    queue.mail.push_back(envelope);
                     *queued += 1;
                     None
                 }
@@ -135,7 +156,7 @@ impl<E: Entity> Host<E> {
         let place = self.place(id)?;
         let home = &self.homes[place.shard.index()];
         let mut table = home.table.lock();
-        if !table.open {
+        if table.open.is_none() {
             return Err(stopped::<E>(id));
         }
         let due = match self.find_or_make(home, &mut table.cells, place.key, id) {
@@ -161,7 +182,7 @@ impl<E: Entity> Host<E> {
         let place = self.place(id)?;
         let home = &self.homes[place.shard.index()];
         let mut table = home.table.lock();
-        if !table.open {
+        if table.open.is_none() {
             return Err(stopped::<E>(id));
         }
         let made = table.cells.find_or_make(place.key, id, || {
@@ -180,20 +201,23 @@ impl<E: Entity> Host<E> {
         Ok(true)
     }
 
-    fn all_cells(&self) -> Vec<Arc<Cell<E>>> {
-        let mut all = Vec::with_capacity(self.kind.active());
-        for home in &self.homes {
-            all.extend(home.table.lock().cells.iter().cloned());
+    /// The shard is ours: messages are admitted.
+    fn open_shard(&self, shard: ShardId, epoch: Epoch) {
+        if let Some(home) = self.homes.get(shard.index()) {
+            home.table.lock().open = Some(epoch);
         }
-        all
     }
 
     /// Admits nothing any more, lets every entity finish and stop, ends those that do not. Returns how many are still running.
-    async fn close(&self) -> usize {
-        for home in &self.homes {
-            home.table.lock().open = false;
+    async fn close(&self, homes: &[Arc<Home<E>>]) -> usize {
+        let cells = |homes: &[Arc<Home<E>>]| {
+            let of = |home: &Arc<Home<E>>| home.table.lock().cells.iter().cloned().collect::<Vec<_>>();
+            homes.iter().flat_map(of).collect::<Vec<Arc<Cell<E>>>>()
+        };
+        for home in homes {
+            home.table.lock().open = None;
         }
-        for (n, cell) in self.all_cells().iter().enumerate() {
+        for (n, cell) in cells(homes).iter().enumerate() {
             if let Some(due) = cell.order_stop() {
                 due.run_here(&self.kind.runtime).await;
             }
@@ -201,14 +225,14 @@ impl<E: Entity> Host<E> {
                 tokio::task::yield_now().await;
             }
         }
-        if !self.is_empty_within(self.kind.hosting.stop_deadline).await {
-            for cell in self.all_cells() {
+        if !are_empty_within(homes, self.kind.hosting.stop_deadline).await {
+            for cell in cells(homes) {
                 tracing::warn!(kind = E::KIND, id = %cell.id, "the stop deadline passed; the entity is ended");
                 cell.kill();
             }
-            self.is_empty_within(KILL_GRACE).await;
+            are_empty_within(homes, KILL_GRACE).await;
         }
-        self.kind.active()
+        homes.iter().map(|home| home.table.lock().cells.len()).sum()
     }
 
     /// Lets go of everything without a word to the entities: their node is gone.
@@ -218,7 +242,7 @@ impl<E: Entity> Host<E> {
         }
         for home in &self.homes {
             let mut table = home.table.lock();
-            table.open = false;
+            table.open = None;
             let cells = table.cells.take();
             drop(table);
             // Cells know their home, and entities may hold refs of their own kind: without this they would keep each
@@ -226,19 +250,30 @@ impl<E: Entity> Host<E> {
             drop(cells);
         }
     }
+}
 
-    async fn is_empty_within(&self, time: Duration) -> bool {
-        let emptied = async {
+/// Waits until nothing lives in these closed homes. `false`: the time was over first.
+async fn are_empty_within<E: Entity>(homes: &[Arc<Home<E>>], time: Duration) -> bool {
+    let emptied = async {
+        for home in homes {
             loop {
-                let emptied = self.kind.emptied.notified();
-                if self.kind.active() == 0 {
-                    return;
+                let emptied = home.emptied.notified();
+                if home.table.lock().cells.len() == 0 {
+                    break;
                 }
                 emptied.await;
             }
-        };
-        tokio::time::timeout(time, emptied).await.is_ok()
-    }
+        }
+    };
+    tokio::time::timeout(time, emptied).await.is_ok()
+}
+
+/// Why a message did not come in.
+pub(crate) enum Undelivered<E: Entity> {
+    /// The shard is not ours; the message is as it was.
+    Closed(Box<Envelope<E>>),
+    /// It is refused, and not executed. Whoever asked is still to be told.
+    Refused(TellError, Option<Ask>),
 }
 
 impl<E: Entity> Drop for Host<E> {
@@ -250,10 +285,18 @@ impl<E: Entity> Drop for Host<E> {
 /// A host whose entity type is not known: what the node keeps.
 pub(crate) trait AnyHost: Send + Sync {
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    fn kind(&self) -> &'static str;
     fn group(&self) -> &ShardGroup;
     fn keep_running(&self, id: &EntityId) -> Result<(), TellError>;
     /// Delivers a message as it comes from a link or a gateway: encoded with the kind's codec.
     fn tell_encoded(&self, id: &EntityId, bytes: Vec<u8>) -> Result<(), TellError>;
+    /// Delivers a message from another node, or says why not. If its entity is free and quick, it is handled before this returns.
+    ///
+    /// Without a task's context it is handled on a task of its own.
+    fn arrive(&self, arrival: Arrival<'_>, cx: Option<&mut TaskContext<'_>>) -> Result<(), TurnedAway>;
+    fn open_shard(&self, shard: ShardId, epoch: Epoch);
+    /// Closes one shard; returns how many of its entities would not end.
+    fn close_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
     fn active(&self) -> usize;
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
     fn abandon(&self);
@@ -262,6 +305,10 @@ pub(crate) trait AnyHost: Send + Sync {
 impl<E: Entity> AnyHost for Host<E> {
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+
+    fn kind(&self) -> &'static str {
+        E::KIND
     }
 
     fn group(&self) -> &ShardGroup {
@@ -273,14 +320,53 @@ impl<E: Entity> AnyHost for Host<E> {
     }
 
     fn tell_encoded(&self, id: &EntityId, bytes: Vec<u8>) -> Result<(), TellError> {
-        let ports = Vec::new();
-        let message = wire::decode(E::CODEC, wire::Encoded { bytes, ports })?;
-        let place = self.place(id)?;
-        let due = self.deliver(place, id, Envelope::tell(message))?;
-        if let Some(due) = due {
-            due.spawn(&self.kind.runtime);
+        let encoded = wire::Encoded {
+            bytes: &bytes,
+            ports: Vec::new(),
+        };
+        let message = wire::decode(E::CODEC, encoded)?;
+        let host = self.kind.host.upgrade();
+        EntityRef::of(host, id.clone()).try_tell(message)
+    }
+
+    fn arrive(&self, arrival: Arrival<'_>, cx: Option<&mut TaskContext<'_>>) -> Result<(), TurnedAway> {
+        let place = self.place(&arrival.id).map_err(TellError::from);
+        let place = match place {
+            Ok(place) if arrival.claim.is_none_or(|claim| claim.shard == place.shard) => place,
+            Ok(_) => return Err(arrival.turned_away(TellError::HashDiffers { kind: E::KIND })),
+            Err(error) => return Err(arrival.turned_away(error)),
+        };
+        let claim = arrival.claim.map(|claim| claim.epoch);
+        let (id, stays, envelope) = arrival.open()?;
+        match self.deliver(place, &id, claim, envelope) {
+            Ok(None) => Ok(()),
+            Ok(Some(due)) => {
+                match cx.filter(|_| stays && !self.kind.slowness.is_slow()) {
+                    // Ready at its first poll.
+                    Some(cx) => {
+                        let _ = std::pin::pin!(due.run_here(&self.kind.runtime)).poll(cx);
+                    }
+                    None => due.spawn(&self.kind.runtime),
+                }
+                Ok(())
+            }
+            Err(Undelivered::Closed(envelope)) => Err(TurnedAway::not_owner(envelope)),
+            Err(Undelivered::Refused(error, ask)) => Err(TurnedAway::refused(error, ask)),
         }
-        Ok(())
+    }
+
+    fn open_shard(&self, shard: ShardId, epoch: Epoch) {
+        self.open_shard(shard, epoch);
+    }
+
+    fn close_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = usize> + Send + '_>> {
+        let home = self.homes.get(shard.index());
+        Box::pin(async move {
+            match home {
+                Some(home) => self.close(std::slice::from_ref(home)).await,
+                None => 0,
+            }
+        })
     }
 
     fn active(&self) -> usize {
@@ -288,7 +374,7 @@ impl<E: Entity> AnyHost for Host<E> {
     }
 
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>> {
-        Box::pin(self.close())
+        Box::pin(self.close(&self.homes))
     }
 
     fn abandon(&self) {

@@ -14,14 +14,19 @@ mod entity_ref;
 mod error;
 mod host;
 mod hosting;
+mod link;
 mod lock;
 mod node;
 mod receptionist;
 mod reply;
 mod schema;
+mod stage;
 mod stream;
+#[doc(hidden)]
+pub mod testing;
 mod topic;
 mod topology;
+mod trace;
 mod wire;
 
 pub use actors::{Lookup, LookupError, SpawnError};
@@ -35,6 +40,7 @@ pub use entity_ref::EntityRef;
 pub use error::{AskError, Outcome, StreamError, TellError};
 pub use host::timers::Timer;
 pub use hosting::Hosting;
+pub use link::{Limits, Security};
 pub use node::{LeaveError, Location, Node};
 pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
@@ -45,6 +51,7 @@ pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
 pub use stream::{ConsumerGone, EntityStream, StreamReply};
 pub use topic::Topic;
+pub use trace::{InvalidTraceContext, TraceContext};
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
 
 /// What generated code needs. Not for people.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use ostrakon_core::{EntityId, Epoch, NodeName, ShardId};
+use ostrakon_core::{EntityId, Epoch, NodeName, ShardGroup, ShardId};
 use thiserror::Error;
 
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
     actors::Actors,
     clock::Clock,
     dead_letters::DeadLetters,
-    host::{AnyHost, Host},
+    host::{AnyHost, Host, Place},
+    link::{Hub, KnownKind},
     topology::{MemberStatus, Topology},
 };
 
@@ -27,10 +28,14 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) force_serialization: bool,
     pub(crate) dead_letters: DeadLetters,
-    pub(crate) topology: Topology,
+    pub(crate) topology: Arc<Topology>,
+    /// The way to other nodes; `None` on a solo node.
+    pub(crate) hub: Option<Arc<Hub>>,
     /// Few, and looked up for every ref that is made: a list is faster than a map.
     pub(crate) hosts: Vec<Hosted>,
-    pub(crate) actors: Actors,
+    /// Kinds that this node talks to but does not host.
+    pub(crate) reached: Vec<Reached>,
+    pub(crate) actors: Arc<Actors>,
     pub(crate) receptionist: Receptionist,
 }
 
@@ -42,7 +47,17 @@ impl Drop for Inner {
         for host in self.actors.close() {
             host.abandon();
         }
+        if let Some(hub) = &self.hub {
+            hub.close();
+        }
     }
+}
+
+/// One kind that only other nodes host.
+pub(crate) struct Reached {
+    pub(crate) kind: &'static str,
+    pub(crate) entity: TypeId,
+    pub(crate) group: ShardGroup,
 }
 
 /// One kind that this node hosts.
@@ -67,7 +82,10 @@ impl Node {
     /// cannot be used is reported by the first send.
     pub fn entity<E: Entity>(&self, id: impl AsRef<str>) -> E::Ref {
         let entity = match EntityId::new(id) {
-            Ok(id) => EntityRef::of(self.host::<E>(), id),
+            Ok(id) => match self.host::<E>() {
+                Some(host) => EntityRef::of(Some(host), id),
+                None => self.entity_elsewhere(id),
+            },
             Err(error) => EntityRef::nowhere(error.into()),
         };
         entity.into()
@@ -77,6 +95,22 @@ impl Node {
         let entity = TypeId::of::<E>();
         let hosted = self.0.hosts.iter().find(|h| h.entity == entity)?;
         downcast(&hosted.host)
+    }
+
+    fn entity_elsewhere<E: Entity>(&self, id: EntityId) -> EntityRef<E> {
+        let entity = TypeId::of::<E>();
+        let reached = self.0.reached.iter().find(|reached| reached.entity == entity);
+        let lanes = reached.zip(self.0.hub.as_ref()).and_then(|(reached, hub)| {
+            let lanes = hub.lanes(&reached.group.name)?;
+            Some((reached, lanes))
+        });
+        let Some((reached, lanes)) = lanes else {
+            return EntityRef::of(None, id);
+        };
+        match Place::of(&reached.group, &id) {
+            Ok(place) => EntityRef::away(lanes, place, id, self.0.clock),
+            Err(error) => EntityRef::nowhere(error.into()),
+        }
     }
 
     fn host_named(&self, kind: &str) -> Result<&Arc<dyn AnyHost>, TellError> {
@@ -95,12 +129,29 @@ impl Node {
     /// Which shard an entity belongs to, and who owns that.
     pub fn locate(&self, kind: &str, id: impl AsRef<str>) -> Result<Location, TellError> {
         let id = EntityId::new(id)?;
-        let shard = self.host_named(kind)?.group().shard_of(&id)?;
-        Ok(Location {
-            shard,
-            node: self.0.name.clone(),
-            epoch: Epoch::new(1),
-        })
+        let reached = self.0.reached.iter().find(|reached| reached.kind == kind);
+        let group = match reached {
+            Some(reached) => &reached.group,
+            None => self.host_named(kind)?.group(),
+        };
+        let shard = group.shard_of(&id)?;
+        let Some(hub) = &self.0.hub else {
+            let (node, epoch) = (self.0.name.clone(), Epoch::new(1));
+            return Ok(Location { shard, node, epoch });
+        };
+        let map = hub.map.load();
+        match map.owner(&group.name, shard) {
+            Some(assignment) => Ok(Location {
+                shard,
+                node: assignment.owner.clone(),
+                epoch: assignment.epoch,
+            }),
+            None => Err(TellError::NoOwner {
+                kind: hub.known_kind(kind).unwrap_or("?"),
+                id,
+                shard,
+            }),
+        }
     }
 
     /// Tells an entity a message that is already encoded with its kind's codec: for gateways and tools.
@@ -150,11 +201,28 @@ impl Node {
         hosts.extend(inner.actors.close());
         let closing = hosts.iter().map(|host| host.close());
         let stuck = futures_util::future::join_all(closing).await.iter().sum();
+        if let Some(hub) = &inner.hub {
+            hub.leave().await;
+        }
         inner.topology.set_status(&inner.name, MemberStatus::Down);
         match stuck {
             0 => Ok(()),
             entities => Err(LeaveError::Stuck { entities }),
         }
+    }
+
+    pub(crate) fn known_kinds(&self) -> Vec<KnownKind> {
+        let hosted = self.0.hosts.iter().map(|hosted| KnownKind {
+            kind: hosted.kind,
+            group: hosted.host.group().name.clone(),
+            host: Some(Arc::clone(&hosted.host)),
+        });
+        let reached = self.0.reached.iter().map(|reached| KnownKind {
+            kind: reached.kind,
+            group: reached.group.name.clone(),
+            host: None,
+        });
+        hosted.chain(reached).collect()
     }
 
     pub(crate) fn weak(&self) -> WeakNode {

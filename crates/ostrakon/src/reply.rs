@@ -5,20 +5,19 @@
 //! learns exactly one outcome, and the first one counts.
 
 use std::{
+    borrow::Cow,
     mem,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicU32, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
-    AskError, Payload,
+    AskError, Codec, CodecError, Payload,
     lock::Mutex,
-    wire::{self, AnswerPort, Port},
+    stage::{Closed, Stage},
+    wire::{self, AnswerPort, AnswerSink, Port},
 };
 
 /// Answers one ask. Send it to its asker with [`Reply::send`], keep it for later, or pass it on inside another message.
@@ -59,7 +58,7 @@ impl<T: Payload> Reply<T> {
         let answered = match mem::replace(&mut self.0, Target::Nobody) {
             Target::Nobody => Answered::NotAsked,
             // The count of copies no longer matters once there is an outcome, so it is not brought down.
-            Target::Here(slot) => slot.answer(Ok(value)),
+            Target::Here(slot) => slot.answer(value),
             Target::There(port) => port.send(&value),
         };
         if answered == Answered::TooLate {
@@ -72,16 +71,8 @@ impl<T: Payload> Reply<T> {
     pub fn is_wanted(&self) -> bool {
         match &self.0 {
             Target::Nobody => false,
-            Target::Here(slot) => slot.is_wanted(),
+            Target::Here(slot) => slot.stage.is_open(),
             Target::There(port) => port.is_wanted(),
-        }
-    }
-
-    /// Answers or fails without using this copy up.
-    pub(crate) fn settle(&self, outcome: Result<T, AskError>) -> Answered {
-        match &self.0 {
-            Target::Here(slot) => slot.answer(outcome),
-            Target::Nobody | Target::There(_) => Answered::NotAsked,
         }
     }
 
@@ -96,7 +87,7 @@ impl<T: Payload> Clone for Reply<T> {
         match &self.0 {
             Target::Nobody => Self::ignored(),
             Target::Here(slot) => {
-                slot.copies.fetch_add(1, Ordering::Relaxed);
+                slot.stage.copied();
                 Self(Target::Here(Arc::clone(slot)))
             }
             Target::There(port) => Self(Target::There(port.clone())),
@@ -126,8 +117,9 @@ impl<T: Payload> Serialize for Reply<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let place = match &self.0 {
             Target::Nobody => None,
-            Target::Here(_) => Some(wire::export(|codec| {
-                Port::Answer(AnswerPort::decoding(self.clone(), codec))
+            Target::Here(slot) => Some(wire::export(|codec| {
+                let sink = Arc::clone(slot) as Arc<dyn AnswerSink>;
+                Port::Answer(AnswerPort::new(codec, sink))
             })?),
             Target::There(port) => Some(wire::export(|_| Port::Answer(port.clone()))?),
         };
@@ -152,36 +144,27 @@ impl<'de, T: Payload> Deserialize<'de> for Reply<T> {
 
 /// What asker, reply and runtime share for one ask.
 ///
-/// The stage decides who may do what and is changed by compare-and-swap; the value and the waker are only touched by
-/// whoever the stage has let through.
+/// The stage decides who may do what; the mail is only touched by whoever the stage has let through.
 pub(crate) struct Slot<T> {
-    stage: AtomicU8,
-    /// Live [`Reply`] copies.
-    copies: AtomicU32,
+    stage: Stage,
     mail: Mutex<Mail<T>>,
 }
 
 struct Mail<T> {
-    outcome: Option<Result<T, AskError>>,
+    outcome: Option<Result<Answer<T>, AskError>>,
     waker: Option<Waker>,
 }
 
-/// The message waits for its turn.
-const WAITING: u8 = 0;
-/// A handler has it.
-const RUNNING: u8 = 1;
-/// The handler ended well and somebody kept the reply: the answer may come later.
-const KEPT: u8 = 2;
-/// Answered or failed.
-const SETTLED: u8 = 3;
-/// The asker is gone.
-const ABANDONED: u8 = 4;
+enum Answer<T> {
+    Value(T),
+    /// Large, and from another node: the asker decodes it on its own time.
+    Encoded(Codec, Vec<u8>),
+}
 
-impl<T> Slot<T> {
+impl<T: Payload> Slot<T> {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            stage: AtomicU8::new(WAITING),
-            copies: AtomicU32::new(1),
+            stage: Stage::new(1),
             mail: Mutex::new(Mail {
                 outcome: None,
                 waker: None,
@@ -189,38 +172,18 @@ impl<T> Slot<T> {
         })
     }
 
-    /// Moves from one stage to another. `false`: it was in a different one.
-    fn advance(&self, from: u8, to: u8) -> bool {
-        let swapped = self
-            .stage
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
-        swapped.is_ok()
-    }
-
-    /// Moves to `to` from any stage in which the ask is open, and returns the stage it was in.
-    fn close(&self, to: u8) -> u8 {
-        let closed = self
-            .stage
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |stage| {
-                (stage < SETTLED).then_some(to)
-            });
-        closed.unwrap_or_else(|stage| stage)
-    }
-
-    fn stage(&self) -> u8 {
-        self.stage.load(Ordering::Acquire)
-    }
-
     /// The outcome, if it is there: once.
     pub(crate) fn take(&self) -> Option<Result<T, AskError>> {
-        self.mail.lock().outcome.take()
+        let outcome = self.mail.lock().outcome.take()?;
+        Some(outcome.and_then(Answer::open))
     }
 
     /// The asker's side: the outcome, once.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, AskError>> {
         let mut mail = self.mail.lock();
         if let Some(outcome) = mail.outcome.take() {
-            return Poll::Ready(outcome);
+            drop(mail);
+            return Poll::Ready(outcome.and_then(Answer::open));
         }
         if !mail.waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
             mail.waker = Some(cx.waker().clone());
@@ -230,24 +193,28 @@ impl<T> Slot<T> {
 
     /// The asker's deadline has passed: tells what is known at this moment.
     pub(crate) fn give_up(&self) -> Result<T, AskError> {
-        match self.close(ABANDONED) {
-            WAITING => Err(AskError::Expired),
-            RUNNING | KEPT => Err(AskError::TimedOut),
+        match self.stage.abandon() {
+            Closed::Waiting => Err(AskError::Expired),
+            Closed::Running => Err(AskError::TimedOut),
             // Settled a moment ago: its outcome is there, or about to be.
-            _ => self.take().unwrap_or(Err(AskError::TimedOut)),
+            Closed::Settled | Closed::Abandoned => self.take().unwrap_or(Err(AskError::TimedOut)),
         }
     }
 
     /// The asker is gone and wants nothing any more.
     pub(crate) fn abandon(&self) {
-        self.close(ABANDONED);
+        self.stage.abandon();
     }
 
-    pub(crate) fn answer(&self, outcome: Result<T, AskError>) -> Answered {
-        match self.close(SETTLED) {
-            SETTLED => return Answered::Already,
-            ABANDONED => return Answered::TooLate,
-            _ => {}
+    fn answer(&self, value: T) -> Answered {
+        self.post(Ok(Answer::Value(value)))
+    }
+
+    fn post(&self, outcome: Result<Answer<T>, AskError>) -> Answered {
+        match self.stage.settle() {
+            Closed::Settled => return Answered::Already,
+            Closed::Abandoned => return Answered::TooLate,
+            Closed::Waiting | Closed::Running => {}
         }
         let mut mail = self.mail.lock();
         mail.outcome = Some(outcome);
@@ -259,20 +226,55 @@ impl<T> Slot<T> {
         Answered::Delivered
     }
 
-    fn is_wanted(&self) -> bool {
-        self.stage() < SETTLED
+    fn copy_dropped(&self) {
+        if self.stage.dropped() {
+            self.post(Err(AskError::NoReply));
+        }
+    }
+}
+
+impl<T: Payload> Answer<T> {
+    fn open(self) -> Result<T, AskError> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Encoded(codec, bytes) => codec.decode(&bytes).map_err(AskError::BadReply),
+        }
+    }
+}
+
+impl<T: Payload> AnswerSink for Slot<T> {
+    fn deliver(&self, codec: Codec, answer: Result<Cow<'_, [u8]>, CodecError>) -> Answered {
+        self.post(match answer {
+            Ok(Cow::Owned(bytes)) => Ok(Answer::Encoded(codec, bytes)),
+            Ok(Cow::Borrowed(bytes)) => codec
+                .decode(bytes)
+                .map(Answer::Value)
+                .map_err(AskError::BadReply),
+            Err(error) => Err(AskError::BadReply(error)),
+        })
     }
 
-    fn copy_dropped(&self) {
-        // Before its turn is over the runtime speaks for the message: it knows better why there is no answer.
-        if self.copies.fetch_sub(1, Ordering::AcqRel) == 1 && self.stage() == KEPT {
-            self.answer(Err(AskError::NoReply));
-        }
+    fn fail(&self, error: AskError) {
+        self.post(Err(error));
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.stage.is_open()
+    }
+
+    fn copied(&self) {
+        self.stage.copied();
+    }
+
+    fn dropped(&self) {
+        self.copy_dropped();
     }
 }
 
 /// The runtime's hand on an ask, whatever the type of its answer.
 pub(crate) trait Settle: Send + Sync {
+    /// The message leaves for another node: from now on it may be handled at any time.
+    fn set_out(&self);
     /// The message's turn has come. `false`: nobody wants it any more, it must not run.
     fn begin(&self) -> bool;
     /// The handler ended well; if nobody answered and nobody can any more, that is the outcome.
@@ -281,31 +283,41 @@ pub(crate) trait Settle: Send + Sync {
     fn fail(&self, error: AskError);
     /// The runtime lets go without a word: the entity ended under the message.
     fn let_go(&self);
+    /// Nothing is to be said about this any more.
+    fn forget(&self);
+    /// Whether it is answered as soon as its turn has come, and items follow.
+    fn opens_stream(&self) -> bool {
+        false
+    }
 }
 
-impl<T: Send> Settle for Slot<T> {
+impl<T: Payload> Settle for Slot<T> {
+    fn set_out(&self) {
+        self.stage.set_out();
+    }
+
     fn begin(&self) -> bool {
-        self.advance(WAITING, RUNNING) || self.stage() != ABANDONED
+        self.stage.begin()
     }
 
     fn handled(&self) {
-        // The last copy may be dropped right after we look: then it sees that the reply is kept, and answers itself.
-        if self.stage() == RUNNING
-            && self.advance(RUNNING, KEPT)
-            && self.copies.load(Ordering::Acquire) == 0
-        {
-            self.answer(Err(AskError::NoReply));
+        if self.stage.handled() {
+            self.post(Err(AskError::NoReply));
         }
     }
 
     fn fail(&self, error: AskError) {
-        self.answer(Err(error));
+        self.post(Err(error));
     }
 
     fn let_go(&self) {
-        if self.stage() < KEPT {
-            self.answer(Err(AskError::Interrupted));
+        if self.stage.is_unhandled() {
+            self.post(Err(AskError::Interrupted));
         }
+    }
+
+    fn forget(&self) {
+        self.abandon();
     }
 }
 
@@ -313,10 +325,14 @@ impl<T: Send> Settle for Slot<T> {
 pub(crate) struct Opening(pub(crate) Arc<Slot<()>>);
 
 impl Settle for Opening {
+    fn set_out(&self) {
+        self.0.set_out();
+    }
+
     fn begin(&self) -> bool {
         let wanted = self.0.begin();
         if wanted {
-            self.0.answer(Ok(()));
+            self.0.answer(());
         }
         wanted
     }
@@ -324,11 +340,19 @@ impl Settle for Opening {
     fn handled(&self) {}
 
     fn fail(&self, error: AskError) {
-        self.0.fail(error);
+        self.0.post(Err(error));
     }
 
     fn let_go(&self) {
         self.0.let_go();
+    }
+
+    fn forget(&self) {
+        self.0.abandon();
+    }
+
+    fn opens_stream(&self) -> bool {
+        true
     }
 }
 
@@ -354,6 +378,18 @@ impl Pending {
         if let Some(slot) = self.0.take() {
             slot.fail(error);
         }
+    }
+
+    /// The message has left this node: others speak for it now.
+    pub(crate) fn forget(mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.forget();
+        }
+    }
+
+    /// Hands the ask on to somebody else.
+    pub(crate) fn hand_over(mut self) -> Option<Arc<dyn Settle>> {
+        self.0.take()
     }
 }
 

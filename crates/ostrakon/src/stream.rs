@@ -6,27 +6,34 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
 use futures_core::Stream;
 use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::{
     Codec, CodecError, Payload, StreamError,
     wire::{self, ItemsPort, Port},
 };
 
-/// How many items may wait for the consumer.
-const WINDOW: usize = 16;
+/// How much may wait for the consumer, in units.
+const WINDOW: u32 = 64;
+/// What an item costs that never left the process.
+const COST_HERE: u32 = 4;
+/// An encoded item costs one unit for each so many bytes that it has begun.
+const BYTES_PER_UNIT: usize = 4096;
 
-/// What travels on a stream's channel.
-pub(crate) enum Item<T> {
-    Next(T),
-    Broken(CodecError),
-    End,
+/// What an encoded item costs.
+pub(crate) fn cost(bytes: usize) -> u32 {
+    let units = u32::try_from(bytes / BYTES_PER_UNIT).unwrap_or(WINDOW);
+    units.saturating_add(1).min(WINDOW)
 }
 
 /// Produces the items of one streaming ask. It may be moved into [`Context::spawn`](crate::Context::spawn), so that the entity handles other messages meanwhile.
@@ -34,7 +41,7 @@ pub struct StreamReply<T: Payload>(Target<T>);
 
 enum Target<T: Payload> {
     Nobody,
-    Here(mpsc::Sender<Item<T>>),
+    Here(Arc<Pipe<T>>),
     There(ItemsPort),
 }
 
@@ -51,24 +58,37 @@ impl<T: Payload> StreamReply<T> {
 
     /// A producer and its consumer.
     pub(crate) fn channel() -> (Self, EntityStream<T>) {
-        let (items, receiver) = mpsc::channel(WINDOW);
-        (Self(Target::Here(items)), EntityStream::new(receiver))
+        let (items, receiver) = mpsc::unbounded_channel();
+        let credit = Arc::new(Credit::new());
+        let pipe = Arc::new(Pipe {
+            items,
+            credit: Arc::clone(&credit),
+        });
+        (Self(Target::Here(pipe)), EntityStream::new(receiver, credit))
     }
 
     /// Sends one item; waits while the consumer is behind.
     pub async fn send(&self, item: T) -> Result<(), ConsumerGone> {
-        let sent = match &self.0 {
-            Target::Nobody => return Err(ConsumerGone),
-            Target::Here(items) => items.send(Item::Next(item)).await.is_ok(),
-            Target::There(port) => {
-                let item = match port.codec.encode(&item) {
-                    Ok(bytes) => Item::Next(bytes),
-                    Err(error) => Item::Broken(error),
-                };
-                port.items.send(item).await.is_ok()
+        match &self.0 {
+            Target::Nobody => Err(ConsumerGone),
+            Target::Here(pipe) => {
+                pipe.credit.take(COST_HERE).await?;
+                pipe.put(Item::Next(item, COST_HERE))
             }
-        };
-        if sent { Ok(()) } else { Err(ConsumerGone) }
+            Target::There(port) => {
+                let sink = &port.sink;
+                match port.codec.encode(&item) {
+                    Ok(bytes) => {
+                        sink.credit().take(cost(bytes.len())).await?;
+                        sink.deliver(port.codec, &bytes)
+                    }
+                    Err(error) => {
+                        sink.end(EndOfItems::Broken(error));
+                        Ok(())
+                    }
+                }
+            }
+        }
     }
 
     /// Says that the stream is complete.
@@ -76,8 +96,8 @@ impl<T: Payload> StreamReply<T> {
         // A consumer that has gone away needs no ending.
         match self.0 {
             Target::Nobody => {}
-            Target::Here(items) => drop(items.send(Item::End).await),
-            Target::There(port) => drop(port.items.send(Item::End).await),
+            Target::Here(pipe) => pipe.end(EndOfItems::Finished),
+            Target::There(port) => port.sink.end(EndOfItems::Finished),
         }
     }
 
@@ -85,8 +105,8 @@ impl<T: Payload> StreamReply<T> {
     pub async fn closed(&self) {
         match &self.0 {
             Target::Nobody => {}
-            Target::Here(items) => items.closed().await,
-            Target::There(port) => port.items.closed().await,
+            Target::Here(pipe) => pipe.credit.closed().await,
+            Target::There(port) => port.sink.credit().closed().await,
         }
     }
 
@@ -115,7 +135,7 @@ impl<T: Payload> Clone for StreamReply<T> {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Target::Nobody => Target::Nobody,
-            Target::Here(items) => Target::Here(items.clone()),
+            Target::Here(pipe) => Target::Here(Arc::clone(pipe)),
             Target::There(port) => Target::There(port.clone()),
         })
     }
@@ -125,8 +145,9 @@ impl<T: Payload> Serialize for StreamReply<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let place = match &self.0 {
             Target::Nobody => None,
-            Target::Here(items) => Some(wire::export(|codec| {
-                Port::Items(decoding(items.clone(), codec))
+            Target::Here(pipe) => Some(wire::export(|codec| {
+                let sink = Arc::clone(pipe) as Arc<dyn ItemsSink>;
+                Port::Items(ItemsPort { codec, sink })
             })?),
             Target::There(port) => Some(wire::export(|_| Port::Items(port.clone()))?),
         };
@@ -149,42 +170,169 @@ impl<'de, T: Payload> Deserialize<'de> for StreamReply<T> {
     }
 }
 
-/// A port whose items are decoded again and passed on to `consumer`, at the consumer's pace.
-fn decoding<T: Payload>(consumer: mpsc::Sender<Item<T>>, codec: Codec) -> ItemsPort {
-    let (items, mut encoded) = mpsc::channel::<Item<Vec<u8>>>(1);
-    tokio::spawn(async move {
-        loop {
-            let item = tokio::select! {
-                biased;
-                () = consumer.closed() => return,
-                item = encoded.recv() => item,
-            };
-            let item = match item {
-                None => return,
-                Some(Item::End) => Item::End,
-                Some(Item::Broken(error)) => Item::Broken(error),
-                Some(Item::Next(bytes)) => match codec.decode(&bytes) {
-                    Ok(item) => Item::Next(item),
-                    Err(error) => Item::Broken(error),
-                },
-            };
-            if consumer.send(item).await.is_err() {
-                return;
-            }
+/// What travels through a pipe; an item with what it cost.
+enum Item<T> {
+    Next(T, u32),
+    End(EndOfItems),
+}
+
+/// How a stream ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EndOfItems {
+    Finished,
+    /// The producer went away without finishing.
+    Interrupted,
+    /// An item could not be encoded or decoded.
+    Broken(CodecError),
+}
+
+/// Takes the encoded items of a stream.
+pub(crate) trait ItemsSink: Send + Sync {
+    /// Takes an item that has been paid for.
+    fn deliver(&self, codec: Codec, item: &[u8]) -> Result<(), ConsumerGone>;
+    /// Nothing counts after the first end.
+    fn end(&self, end: EndOfItems);
+    /// What a producer pays from.
+    fn credit(&self) -> &Arc<Credit>;
+}
+
+/// The way from the producers of a stream to its consumer in this process. The channel has no bound of its own: credit is the bound.
+struct Pipe<T> {
+    items: mpsc::UnboundedSender<Item<T>>,
+    credit: Arc<Credit>,
+}
+
+impl<T> Pipe<T> {
+    fn put(&self, item: Item<T>) -> Result<(), ConsumerGone> {
+        self.items.send(item).map_err(|_| ConsumerGone)
+    }
+
+    fn end(&self, end: EndOfItems) {
+        // A consumer that has gone away needs no ending.
+        let _ = self.put(Item::End(end));
+    }
+}
+
+impl<T: Payload> ItemsSink for Pipe<T> {
+    fn deliver(&self, codec: Codec, item: &[u8]) -> Result<(), ConsumerGone> {
+        self.put(match codec.decode(item) {
+            Ok(value) => Item::Next(value, cost(item.len())),
+            Err(error) => Item::End(EndOfItems::Broken(error)),
+        })
+    }
+
+    fn end(&self, end: EndOfItems) {
+        self.end(end);
+    }
+
+    fn credit(&self) -> &Arc<Credit> {
+        &self.credit
+    }
+}
+
+/// How much the producers of one stream may send before its consumer has read.
+pub(crate) struct Credit {
+    units: Semaphore,
+    gone: AtomicBool,
+    going: Notify,
+    /// The producers are on another node: they are told what the consumer does.
+    far: OnceLock<Box<dyn FarProducer>>,
+}
+
+/// The producers of a stream on another node.
+pub(crate) trait FarProducer: Send + Sync {
+    /// There is room for so much more.
+    fn has_room(&self, units: u32);
+    /// The consumer has gone away.
+    fn stop(&self);
+}
+
+impl Credit {
+    pub(crate) fn new() -> Self {
+        Self {
+            units: Semaphore::new(WINDOW as usize),
+            gone: AtomicBool::new(false),
+            going: Notify::new(),
+            far: OnceLock::new(),
         }
-    });
-    ItemsPort { codec, items }
+    }
+
+    /// Waits until there is room.
+    async fn take(&self, units: u32) -> Result<(), ConsumerGone> {
+        let permit = self.units.acquire_many(units).await;
+        permit.map_err(|_| ConsumerGone)?.forget();
+        Ok(())
+    }
+
+    /// An item came from another node. `false`: there was no room for it, it must not have been sent.
+    pub(crate) fn try_take(&self, units: u32) -> bool {
+        use tokio::sync::TryAcquireError;
+        match self.units.try_acquire_many(units) {
+            Ok(permit) => {
+                permit.forget();
+                true
+            }
+            // The consumer has gone and the producer does not know yet.
+            Err(TryAcquireError::Closed) => true,
+            Err(TryAcquireError::NoPermits) => false,
+        }
+    }
+
+    /// The consumer has read so much.
+    pub(crate) fn give(&self, units: u32) {
+        // A window's worth at most: whoever gives more than was taken makes no difference.
+        let room = (WINDOW as usize).saturating_sub(self.units.available_permits());
+        self.units.add_permits((units as usize).min(room));
+    }
+
+    fn read(&self, units: u32) {
+        self.give(units);
+        if let Some(far) = self.far.get() {
+            far.has_room(units);
+        }
+    }
+
+    /// The consumer has gone away.
+    pub(crate) fn close(&self) {
+        self.gone.store(true, Ordering::Release);
+        self.units.close();
+        self.going.notify_waiters();
+        if let Some(far) = self.far.get() {
+            far.stop();
+        }
+    }
+
+    /// Says that the producers are on another node.
+    pub(crate) fn set_far(&self, far: Box<dyn FarProducer>) {
+        // A stream reply that is sent to two nodes is produced by the first.
+        let _ = self.far.set(far);
+    }
+
+    async fn closed(&self) {
+        let going = self.going.notified();
+        if !self.gone.load(Ordering::Acquire) {
+            going.await;
+        }
+    }
 }
 
 /// The consumer's side of a streaming ask: a `Stream`. Dropping it tells the producer to stop.
 pub struct EntityStream<T> {
-    items: mpsc::Receiver<Item<T>>,
+    items: mpsc::UnboundedReceiver<Item<T>>,
+    credit: Arc<Credit>,
+    /// Read, but not yet given back to a producer on another node.
+    owed: u32,
     over: bool,
 }
 
 impl<T> EntityStream<T> {
-    fn new(items: mpsc::Receiver<Item<T>>) -> Self {
-        Self { items, over: false }
+    fn new(items: mpsc::UnboundedReceiver<Item<T>>, credit: Arc<Credit>) -> Self {
+        Self {
+            items,
+            credit,
+            owed: 0,
+            over: false,
+        }
     }
 
     /// The next item; `None` once the producer has finished.
@@ -197,14 +345,34 @@ impl<T> EntityStream<T> {
             return Poll::Ready(None);
         }
         let item = std::task::ready!(self.items.poll_recv(cx));
-        let item = match item {
-            Some(Item::Next(item)) => return Poll::Ready(Some(Ok(item))),
-            Some(Item::End) => None,
-            Some(Item::Broken(error)) => Some(Err(StreamError::Codec(error))),
-            None => Some(Err(StreamError::Interrupted)),
+        let end = match item {
+            Some(Item::Next(item, units)) => {
+                self.was_read(units);
+                return Poll::Ready(Some(Ok(item)));
+            }
+            Some(Item::End(end)) => end,
+            None => EndOfItems::Interrupted,
         };
         self.over = true;
-        Poll::Ready(item)
+        Poll::Ready(match end {
+            EndOfItems::Finished => None,
+            EndOfItems::Interrupted => Some(Err(StreamError::Interrupted)),
+            EndOfItems::Broken(error) => Some(Err(StreamError::Codec(error))),
+        })
+    }
+
+    /// Gives credit back: at once to a producer here, by the quarter window to one on another node.
+    fn was_read(&mut self, units: u32) {
+        self.owed += units;
+        if self.credit.far.get().is_none() || self.owed >= WINDOW / 4 {
+            self.credit.read(std::mem::take(&mut self.owed));
+        }
+    }
+}
+
+impl<T> Drop for EntityStream<T> {
+    fn drop(&mut self) {
+        self.credit.close();
     }
 }
 

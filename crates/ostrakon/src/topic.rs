@@ -64,7 +64,11 @@ impl<E: Entity> Topic<E> {
         }
         let answers = futures_util::future::join_all(asks).await;
         let nodes = receivers.iter().map(|(node, _)| node.clone());
-        nodes.zip(answers).collect()
+        let has_receiver = |answer: &Result<R, AskError>| {
+            let nobody = |error: &AskError| matches!(error, AskError::NotSent(TellError::NoSuchActor { .. }));
+            !answer.as_ref().is_err_and(nobody)
+        };
+        nodes.zip(answers).filter(|(_, answer)| has_receiver(answer)).collect()
     }
 
     fn receivers(&self) -> Vec<(NodeName, E::Ref)> {

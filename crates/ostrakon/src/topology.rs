@@ -54,6 +54,19 @@ impl Topology {
         TopologySubscription(changes)
     }
 
+    /// Notes that there is a node.
+    pub(crate) fn add(&self, name: &NodeName) {
+        self.0.send_if_modified(|snapshot| {
+            let place = snapshot.members.binary_search_by(|member| member.name.cmp(name));
+            let Err(place) = place else {
+                return false;
+            };
+            let (name, status) = (name.clone(), MemberStatus::Down);
+            snapshot.members.insert(place, Member { name, status });
+            true
+        });
+    }
+
     /// Notes what a node is doing; subscribers hear of real changes only.
     pub(crate) fn set_status(&self, name: &NodeName, status: MemberStatus) {
         self.0.send_if_modified(|snapshot| {

@@ -1,17 +1,19 @@
 //! How the replies inside a message cross a codec.
 //!
 //! serde cannot carry context, so while a message is encoded or decoded a thread-local holds its list of ports, and
-//! a reply writes its place in that list. A link sends the list's request ids beside the payload; forced
+//! a reply writes its place in that list. A link sends a request id for each beside the payload; forced
 //! serialization passes the list on as it is. Nothing here outlives one encode or decode call.
 
-use std::{cell::RefCell, sync::Arc};
-
-use tokio::sync::mpsc;
+use std::{
+    borrow::Cow,
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use crate::{
     AskError, Codec, CodecError, Payload,
-    reply::{Answered, Reply},
-    stream::Item,
+    reply::Answered,
+    stream::{EndOfItems, ItemsSink},
 };
 
 /// The far end of a reply inside a message.
@@ -21,30 +23,52 @@ pub(crate) enum Port {
     Items(ItemsPort),
 }
 
-/// Where a decoded [`Reply`] sends its answer: encoded, to whoever can bring it to the asker.
-#[derive(Clone)]
-pub(crate) struct AnswerPort {
-    codec: Codec,
-    sink: Arc<dyn AnswerSink>,
+impl Port {
+    /// There will be no answer, or no more items.
+    pub(crate) fn fail(&self, error: &AskError) {
+        match self {
+            Self::Answer(port) => port.sink.fail(error.clone()),
+            Self::Items(port) => port.sink.end(EndOfItems::Interrupted),
+        }
+    }
+
+    pub(crate) fn codec(&self) -> Codec {
+        match self {
+            Self::Answer(port) => port.codec,
+            Self::Items(port) => port.codec,
+        }
+    }
 }
 
-/// Where a decoded [`StreamReply`](crate::StreamReply) sends its items. The channel's bound is the back-pressure.
+/// Where a decoded [`Reply`](crate::Reply) sends its answer: encoded, to whoever can bring it to the asker. Each counts as a copy of the reply.
+pub(crate) struct AnswerPort {
+    pub(crate) codec: Codec,
+    pub(crate) sink: Arc<dyn AnswerSink>,
+}
+
+/// Where a decoded [`StreamReply`](crate::StreamReply) sends its items.
 #[derive(Clone)]
 pub(crate) struct ItemsPort {
     pub(crate) codec: Codec,
-    pub(crate) items: mpsc::Sender<Item<Vec<u8>>>,
+    pub(crate) sink: Arc<dyn ItemsSink>,
 }
 
 /// Takes an encoded answer.
 pub(crate) trait AnswerSink: Send + Sync {
-    fn deliver(&self, answer: Result<Vec<u8>, CodecError>) -> Answered;
+    /// A large answer comes owned, so that it can be decoded later and elsewhere.
+    fn deliver(&self, codec: Codec, answer: Result<Cow<'_, [u8]>, CodecError>) -> Answered;
+    fn fail(&self, error: AskError);
     fn is_wanted(&self) -> bool;
+    /// There is one more reply that may answer.
+    fn copied(&self);
+    /// There is one fewer.
+    fn dropped(&self);
 }
 
 impl AnswerPort {
-    /// A port that decodes the answer again and hands it to `reply`.
-    pub(crate) fn decoding<T: Payload>(reply: Reply<T>, codec: Codec) -> Self {
-        let sink = Arc::new(Decoding { reply, codec });
+    /// A new copy of the reply to `sink`.
+    pub(crate) fn new(codec: Codec, sink: Arc<dyn AnswerSink>) -> Self {
+        sink.copied();
         Self { codec, sink }
     }
 
@@ -53,47 +77,68 @@ impl AnswerPort {
     }
 
     pub(crate) fn send<T: Payload>(&self, value: &T) -> Answered {
-        self.sink.deliver(self.codec.encode(value))
+        in_scratch(|buffer| {
+            let encoded = self.codec.encode_into(value, buffer);
+            let answer = encoded.map(|()| Cow::Borrowed(&buffer[..]));
+            self.sink.deliver(self.codec, answer)
+        })
     }
 }
 
-struct Decoding<T: Payload> {
-    reply: Reply<T>,
-    codec: Codec,
+impl Clone for AnswerPort {
+    fn clone(&self) -> Self {
+        Self::new(self.codec, Arc::clone(&self.sink))
+    }
 }
 
-impl<T: Payload> AnswerSink for Decoding<T> {
-    fn deliver(&self, answer: Result<Vec<u8>, CodecError>) -> Answered {
-        let value = answer.and_then(|bytes| self.codec.decode(&bytes));
-        self.reply.settle(value.map_err(AskError::BadReply))
+impl Drop for AnswerPort {
+    fn drop(&mut self) {
+        self.sink.dropped();
     }
+}
 
-    fn is_wanted(&self) -> bool {
-        self.reply.is_wanted()
+/// Lends out a buffer of this thread, so that a small message needs none of its own.
+pub(crate) fn in_scratch<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    thread_local! {
+        static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
+    /// What a large message has made of the buffer is not kept.
+    const KEPT: usize = 64 * 1024;
+
+    // Taken out, so that user code that encodes while it is encoded gets one of its own.
+    let mut buffer = SCRATCH.take();
+    buffer.clear();
+    let result = work(&mut buffer);
+    if buffer.capacity() <= KEPT {
+        SCRATCH.set(buffer);
+    }
+    result
 }
 
 /// An encoded message and the far ends of the replies inside it.
-pub(crate) struct Encoded {
-    pub(crate) bytes: Vec<u8>,
+pub(crate) struct Encoded<'b> {
+    pub(crate) bytes: &'b [u8],
     pub(crate) ports: Vec<Port>,
 }
 
-/// Encodes a message with its replies.
-pub(crate) fn encode<T: Payload>(codec: Codec, message: &T) -> Result<Encoded, CodecError> {
+/// Encodes a message behind `out`; what is returned are its replies.
+pub(crate) fn encode<T: Payload>(
+    codec: Codec,
+    message: &T,
+    out: &mut Vec<u8>,
+) -> Result<Vec<Port>, CodecError> {
     let ports = Vec::new();
-    let (bytes, scope) = within(Some(Scope { codec, ports }), || codec.encode(message));
-    let ports = scope.map(|scope| scope.ports).unwrap_or_default();
-    Ok(Encoded {
-        bytes: bytes?,
-        ports,
-    })
+    let (encoded, scope) = within(Some(Scope { codec, ports }), || {
+        codec.encode_into(message, out)
+    });
+    encoded?;
+    Ok(scope.map(|scope| scope.ports).unwrap_or_default())
 }
 
 /// Decodes a message; its replies answer to the ports that came with it.
-pub(crate) fn decode<T: Payload>(codec: Codec, encoded: Encoded) -> Result<T, CodecError> {
+pub(crate) fn decode<T: Payload>(codec: Codec, encoded: Encoded<'_>) -> Result<T, CodecError> {
     let Encoded { bytes, ports } = encoded;
-    within(Some(Scope { codec, ports }), || codec.decode(&bytes)).0
+    within(Some(Scope { codec, ports }), || codec.decode(bytes)).0
 }
 
 /// Runs `look` outside any message: replies that are decoded meanwhile answer to nobody.

@@ -197,7 +197,10 @@ impl<E: Entity> Cell<E> {
             Phase::Gone => return Err(stopped::<E>(&self.id)),
             Phase::Parked => Some(queue.take(self, Some(envelope))),
             Phase::Taken => {
-                queue.push(self, envelope)?;
+                if let Some(error) = queue.is_full(self) {
+                    return Err(error);
+                }
+                queue.mail.push_back(envelope);
                 stats.own_queued.one();
                 None
             }
@@ -230,19 +233,18 @@ impl<E: Entity> Cell<E> {
 }
 
 impl<E: Entity> Queue<E> {
-    /// Puts a message behind those that wait.
-    pub(crate) fn push(&mut self, cell: &Cell<E>, envelope: Envelope<E>) -> Result<(), TellError> {
+    /// The error for whoever wants to put one more message behind those that wait, if there is no room.
+    pub(crate) fn is_full(&self, cell: &Cell<E>) -> Option<TellError> {
         let capacity = cell.home.kind.hosting.mailbox;
-        if self.mail.len() >= capacity {
-            cell.home.stats.overloaded.one();
-            return Err(TellError::Overloaded {
-                kind: E::KIND,
-                id: cell.id.clone(),
-                capacity,
-            });
+        if self.mail.len() < capacity {
+            return None;
         }
-        self.mail.push_back(envelope);
-        Ok(())
+        cell.home.stats.overloaded.one();
+        Some(TellError::Overloaded {
+            kind: E::KIND,
+            id: cell.id.clone(),
+            capacity,
+        })
     }
 
     fn rare(&mut self) -> &mut Rare {

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 
 use super::{cell::Cell, envelope::Ask};
 use crate::{
-    Cause, Entity,
+    Cause, Entity, TraceContext,
     chain::{self, CallSite},
 };
 
@@ -45,11 +45,19 @@ impl<T> Passed<T> {
     }
 }
 
+/// What a piece of code is done for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Serves<'c> {
+    /// Somebody who waits for it.
+    pub(crate) ask: Option<&'c Ask>,
+    pub(crate) trace: Option<&'c TraceContext>,
+}
+
 pin_project! {
     /// An entity's code on its way through the gate.
     pub(crate) struct Gate<'c, E: Entity, F> {
         cell: &'c Cell<E>,
-        ask: Option<&'c Ask>,
+        serves: Serves<'c>,
         span: tracing::Span,
         waited: bool,
         #[pin]
@@ -58,16 +66,15 @@ pin_project! {
 }
 
 impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
-    /// `ask` is what the code serves, if somebody waits for it.
     pub(crate) fn new(
         cell: &'c Cell<E>,
-        ask: Option<&'c Ask>,
+        serves: Serves<'c>,
         span: tracing::Span,
         code: F,
     ) -> Self {
         Self {
             cell,
-            ask,
+            serves,
             span,
             waited: false,
             code,
@@ -87,8 +94,9 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
         let site = || CallSite {
             kind: E::KIND,
             id: gate.cell.id.clone(),
-            parent: gate.ask.and_then(|ask| ask.chain.clone()),
-            deadline: gate.ask.map(|ask| ask.deadline),
+            parent: gate.serves.ask.and_then(|ask| ask.chain.clone()),
+            deadline: gate.serves.ask.map(|ask| ask.deadline),
+            trace: gate.serves.trace.copied(),
         };
         let polled = gate
             .span

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use hashbrown::{HashTable, hash_table::Entry};
-use ostrakon_core::EntityId;
+use ostrakon_core::{EntityId, Epoch};
+use tokio::sync::Notify;
 
 use super::{cell::Cell, kind::Kind, stats::Stats};
 use crate::{Entity, lock::Mutex};
@@ -15,11 +16,13 @@ pub(crate) struct Home<E: Entity> {
     pub(crate) kind: Arc<Kind<E>>,
     pub(crate) table: Mutex<Table<E>>,
     pub(crate) stats: Stats,
+    /// The last entity of a closed home has gone.
+    pub(crate) emptied: Notify,
 }
 
 pub(crate) struct Table<E: Entity> {
-    /// Whether messages are admitted: the shard is ours and not being given away.
-    pub(crate) open: bool,
+    /// Under which epoch messages are admitted; `None` while the shard is not ours, or being given away.
+    pub(crate) open: Option<Epoch>,
     /// How many messages were accepted, and how many of them had to wait; counted here because the lock is held anyway.
     pub(crate) accepted: u64,
     pub(crate) queued: u64,
@@ -30,17 +33,26 @@ pub(crate) struct Table<E: Entity> {
 pub(crate) struct Cells<E: Entity>(HashTable<Arc<Cell<E>>>);
 
 impl<E: Entity> Home<E> {
-    pub(crate) fn open(kind: Arc<Kind<E>>) -> Arc<Self> {
+    pub(crate) fn new(kind: Arc<Kind<E>>, open: Option<Epoch>) -> Arc<Self> {
         Arc::new(Self {
             kind,
             table: Mutex::new(Table {
-                open: true,
+                open,
                 accepted: 0,
                 queued: 0,
                 cells: Cells(HashTable::new()),
             }),
             stats: Stats::default(),
+            emptied: Notify::new(),
         })
+    }
+}
+
+impl<E: Entity> Table<E> {
+    /// Whether a message may come in that was sent to the owner under `claim`, or by somebody in this process.
+    pub(crate) fn admits(&self, claim: Option<Epoch>) -> bool {
+        let open = self.open;
+        open.is_some_and(|open| claim.is_none_or(|claim| claim <= open))
     }
 }
 

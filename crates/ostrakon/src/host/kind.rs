@@ -31,7 +31,6 @@ pub(crate) struct Kind<E: Entity> {
     pub(crate) latency: metrics::Histogram,
     /// Wakes the janitor before its time: a timer was set, or there are too many entities.
     pub(crate) call_janitor: Notify,
-    pub(crate) emptied: Notify,
     active: AtomicUsize,
 }
 
@@ -86,7 +85,6 @@ impl<E: Entity> Kind<E> {
                 "node" => parts.node_name
             ),
             call_janitor: Notify::new(),
-            emptied: Notify::new(),
             active: AtomicUsize::new(0),
         }
     }
@@ -111,9 +109,7 @@ impl<E: Entity> Kind<E> {
 
     /// An entity is over.
     pub(crate) fn one_less(&self) {
-        if self.active.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.emptied.notify_waiters();
-        }
+        self.active.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// How many messages a turn picks up at once. Those are no longer counted against the mailbox, so it is a small

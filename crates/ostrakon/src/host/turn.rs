@@ -14,12 +14,14 @@ use tokio::runtime::Handle;
 
 use super::{
     cell::Cell,
-    envelope::{Ask, Envelope},
-    gate::{self, Cut, Gate, Passed},
+    envelope::{Ask, Envelope, Letter},
+    gate::{self, Cut, Gate, Passed, Serves},
     kind::Kind,
     slowness::Slowness,
 };
-use crate::{AskError, Cause, Context, Entity, TellError, dead_letters::DeadReason};
+use crate::{
+    AskError, Cause, CodecError, Context, Entity, TellError, TraceContext, dead_letters::DeadReason,
+};
 
 /// How many messages a turn handles before it lets others run.
 const BEFORE_YIELD: u32 = 256;
@@ -132,6 +134,7 @@ enum Step {
 struct Trouble<E: Entity> {
     cause: Cause,
     ask: Option<Ask>,
+    trace: Option<Box<TraceContext>>,
     copy: Option<Box<E::Message>>,
     failures: u8,
 }
@@ -228,8 +231,9 @@ impl<E: Entity> Turn<'_, E> {
     /// Handles the next message; what is returned is what went wrong.
     async fn handle(&mut self) -> Option<Trouble<E>> {
         let Envelope {
-            message,
+            letter,
             ask,
+            trace,
             failures,
         } = self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
@@ -240,15 +244,31 @@ impl<E: Entity> Turn<'_, E> {
             }
             return None;
         }
+        let message = match letter.open() {
+            Ok(message) => message,
+            Err(error) => {
+                self.unreadable(ask, error);
+                return None;
+            }
+        };
         // Not even a copy that cannot be made may bring the turn down: then there is none.
         let copy = gate::call(|| E::redeliver(&message).map(Box::new)).unwrap_or(None);
         let cell = self.cell;
         let sample = Slowness::samples_this().then(Instant::now);
         let entity = self.entity.as_mut();
         let entity = entity.expect("started before the first message");
-        let span = tracing::trace_span!("handle", kind = E::KIND, id = %cell.id);
+        let span = tracing::trace_span!(
+            "handle",
+            kind = E::KIND,
+            id = %cell.id,
+            trace = trace.as_deref().map(tracing::field::display),
+        );
+        let serves = Serves {
+            ask: ask.as_ref(),
+            trace: trace.as_deref(),
+        };
         let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
-            Ok(code) => Gate::new(cell, ask.as_ref(), span, code).await,
+            Ok(code) => Gate::new(cell, serves, span, code).await,
             Err(cut) => Passed::cut(cut),
         };
         if let Some(began) = sample {
@@ -273,9 +293,19 @@ impl<E: Entity> Turn<'_, E> {
         Some(Trouble {
             cause,
             ask,
+            trace,
             copy,
             failures: failures + 1,
         })
+    }
+
+    /// A message whose bytes could not be decoded: it was not executed.
+    fn unreadable(&self, ask: Option<Ask>, error: CodecError) {
+        self.cell.home.stats.given_up.one();
+        match ask {
+            Some(ask) => ask.pending.fail(AskError::NotSent(error.into())),
+            None => self.bury(DeadReason::Unreadable(Cause::said(&error.to_string())), None),
+        }
     }
 
     /// After a failed message: tells who must know, ends this life, and pauses before the next.
@@ -307,6 +337,7 @@ impl<E: Entity> Turn<'_, E> {
         let Trouble {
             cause,
             ask,
+            trace,
             copy,
             failures,
         } = trouble;
@@ -316,8 +347,9 @@ impl<E: Entity> Turn<'_, E> {
             && failures < MOST_FAILURES
         {
             *self.next = Some(Envelope {
-                message: *message,
+                letter: Letter::Open(*message),
                 ask,
+                trace,
                 failures,
             });
             return;

@@ -11,7 +11,7 @@ use crate::{
     dead_letters::DeadReason,
     host::{
         cell::Phase,
-        gate::{self, Cut, Gate, Passed},
+        gate::{self, Cut, Gate, Passed, Serves},
     },
 };
 
@@ -24,7 +24,7 @@ impl<E: Entity> Turn<'_, E> {
             Ok(Some(mut entity)) => {
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
                 let passed = match gate::call(|| entity.start(&mut self.ctx)) {
-                    Ok(code) => Gate::new(cell, None, span, code).await,
+                    Ok(code) => Gate::new(cell, Serves::default(), span, code).await,
                     Err(cut) => Passed::cut(cut),
                 };
                 if passed.waited {
@@ -63,7 +63,7 @@ impl<E: Entity> Turn<'_, E> {
             self.cell.home.stats.given_up.one();
             match envelope.ask {
                 Some(ask) => ask.pending.fail(error()),
-                None => self.bury(reason(), Some(&envelope.message)),
+                None => self.bury(reason(), envelope.letter.message()),
             }
         }
     }
@@ -75,7 +75,7 @@ impl<E: Entity> Turn<'_, E> {
             let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
             let hook = async {
                 match gate::call(|| entity.stop(&mut self.ctx)) {
-                    Ok(code) => Gate::new(cell, None, span, code).await,
+                    Ok(code) => Gate::new(cell, Serves::default(), span, code).await,
                     Err(cut) => Passed::cut(cut),
                 }
             };
@@ -137,15 +137,16 @@ impl<E: Entity> Turn<'_, E> {
         let mut table = cell.home.table.lock();
         let mut queue = cell.queue.lock();
         let waiting = self.next.is_some() || !self.batch.is_empty() || !queue.mail.is_empty();
-        let pinned = queue.pinned && table.open && !queue.stop;
+        let pinned = queue.pinned && table.open.is_some() && !queue.stop;
         let can_live = self.kind.factory.is_on_demand() && !cell.is_killed();
         if can_live && (waiting || pinned) {
             // An order to stop that came with idleness is void when messages come; one that came with closing is not.
-            queue.stop &= !table.open;
+            queue.stop &= table.open.is_none();
             return false;
         }
         queue.phase = Phase::Gone;
         table.cells.remove(cell);
+        let emptied = table.open.is_none() && table.cells.len() == 0;
         drop(queue);
         drop(table);
         self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| {
@@ -155,6 +156,9 @@ impl<E: Entity> Turn<'_, E> {
             self.kind.node.actor_ended(&cell.id);
         }
         self.kind.one_less();
+        if emptied {
+            cell.home.emptied.notify_waiters();
+        }
         true
     }
 }

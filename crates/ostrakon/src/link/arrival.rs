@@ -1,0 +1,121 @@
+//! `Arrival`: a message that has come from another node, on its way to its host.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use ostrakon_core::{EntityId, Epoch, ShardId};
+
+use crate::{
+    Entity, TellError, TraceContext,
+    host::envelope::{Ask, Envelope, Letter, Sealed},
+    wire::{self, Port},
+};
+
+/// A payload with this much is not decoded where others wait for the link.
+const LARGE: usize = 16 * 1024;
+
+pub(crate) struct Arrival<'a> {
+    pub(crate) id: EntityId,
+    /// `None` for an actor, which nobody owns.
+    pub(crate) claim: Option<Claim>,
+    pub(crate) payload: &'a [u8],
+    pub(crate) ports: Vec<Port>,
+    pub(crate) ask: Option<Ask>,
+    pub(crate) trace: Option<TraceContext>,
+    /// How much of the sender's messages waits here.
+    pub(crate) load: &'a Arc<AtomicUsize>,
+}
+
+/// As whose owner a message takes us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) shard: ShardId,
+    pub(crate) epoch: Epoch,
+}
+
+impl Arrival<'_> {
+    /// The envelope for its entity, and whether it is small enough to be handled at once.
+    pub(crate) fn open<E: Entity>(self) -> Result<(EntityId, bool, Envelope<E>), TurnedAway> {
+        let Self {
+            id,
+            payload,
+            ports,
+            ask,
+            trace,
+            load,
+            ..
+        } = self;
+        let small = payload.len() < LARGE;
+        let letter = if small {
+            let bytes = payload;
+            match wire::decode(E::CODEC, wire::Encoded { bytes, ports }) {
+                Ok(message) => Letter::Open(message),
+                Err(error) => return Err(TurnedAway::refused(error.into(), ask)),
+            }
+        } else {
+            Letter::Sealed(Box::new(Sealed {
+                bytes: payload.to_vec(),
+                ports,
+                load: Load::new(load, payload.len()),
+            }))
+        };
+        Ok((id, small, Envelope::new(letter, ask).traced(trace)))
+    }
+
+    pub(crate) fn turned_away(self, error: TellError) -> TurnedAway {
+        TurnedAway::refused(error, self.ask)
+    }
+}
+
+/// A message that its host does not take. It was not executed.
+pub(crate) enum TurnedAway {
+    /// The shard is not ours: the message goes back.
+    NotOwner {
+        ask: Option<Ask>,
+        /// The message and its replies, which must not be dropped before they have been told to be silent.
+        letter: Box<dyn Any + Send>,
+    },
+    Refused { error: TellError, ask: Option<Ask> },
+}
+
+impl TurnedAway {
+    pub(crate) fn not_owner<E: Entity>(envelope: Box<Envelope<E>>) -> Self {
+        let Envelope { letter, ask, .. } = *envelope;
+        let letter: Box<dyn Any + Send> = match letter {
+            Letter::Open(message) => Box::new(message),
+            Letter::Sealed(sealed) => sealed,
+        };
+        Self::NotOwner { ask, letter }
+    }
+
+    pub(crate) fn refused(error: TellError, ask: Option<Ask>) -> Self {
+        Self::Refused { error, ask }
+    }
+}
+
+/// A message's part of the memory that its sender may use here; given back when it is dropped.
+pub(crate) struct Load {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Load {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        all.fetch_add(bytes, Ordering::Relaxed);
+        Self {
+            all: Arc::clone(all),
+            bytes,
+        }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}

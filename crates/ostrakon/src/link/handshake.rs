@@ -1,0 +1,361 @@
+//! The handshake: who is there, and do we fit together?
+//!
+//! ```text
+//!   dialer                                  acceptor
+//!     magic, versions, Hello ─────────────▶  judges: cluster, version, groups, name, certificate, incarnation
+//!     ◀───────────────────────────────────  Welcome (with a challenge), or Refused and why
+//!     Ready (the challenge again) ────────▶  only now is the connection one
+//! ```
+//!
+//! The texts are MessagePack with named fields: a field that one side does not know is skipped. Both sides log a refusal with its
+//! reason. The challenge makes a recorded conversation useless.
+
+use std::{io, time::Duration};
+
+use ostrakon_core::{Incarnation, NodeName, ShardGroup, ShardHash};
+use ostrakon_tls::{Identity, Role};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use thiserror::Error;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::security::{Secured, Wire};
+
+const MAGIC: [u8; 8] = *b"OSTRAKON";
+/// The versions of the protocol that this program speaks.
+const OLDEST: u16 = 1;
+const NEWEST: u16 = 1;
+/// The longest text of a handshake: enough for hundreds of groups.
+const MOST: usize = 64 * 1024;
+
+/// This node, as it introduces itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Me {
+    pub(crate) cluster: String,
+    pub(crate) name: NodeName,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) groups: Vec<ShardGroup>,
+    pub(crate) message: usize,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    Data,
+    /// Heartbeats beside the data of the session with this number.
+    Control,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) cluster: String,
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    /// Whom the dialer means to reach.
+    pub(crate) to: String,
+    pub(crate) purpose: Purpose,
+    /// The acceptor's number of the session that a control connection belongs to.
+    #[serde(default)]
+    pub(crate) session: u64,
+    #[serde(default)]
+    pub(crate) groups: Vec<Group>,
+    /// The largest message the dialer accepts.
+    pub(crate) message: u64,
+    #[serde(default)]
+    pub(crate) features: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Group {
+    name: String,
+    shards: u32,
+    hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    pub(crate) version: u16,
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    pub(crate) session: u64,
+    pub(crate) challenge: u64,
+    pub(crate) message: u64,
+    #[serde(default)]
+    pub(crate) features: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Judgement {
+    Welcome(Welcome),
+    Refused(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Ready {
+    challenge: u64,
+}
+
+/// Why two nodes do not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum Refusal {
+    #[error("it speaks protocol versions {oldest} to {newest}, this node {OLDEST} to {NEWEST}; upgrade the older one")]
+    Version { oldest: u16, newest: u16 },
+    #[error("it belongs to cluster `{theirs}`, this node to `{ours}`; check the addresses")]
+    OtherCluster { ours: String, theirs: String },
+    #[error("it wants `{wanted}`, this node is `{me}`; check the addresses")]
+    NotMe { wanted: String, me: NodeName },
+    #[error("its name `{name}` cannot be used")]
+    BadName { name: String },
+    #[error("it has this node's own name `{name}`; give each node its own")]
+    SameName { name: NodeName },
+    #[error("its shard group `{group}` is {theirs}, here it is {ours}; all nodes need the same")]
+    OtherGroup { group: String, ours: String, theirs: String },
+    #[error("its certificate is for `{proven}`, but it says to be node `{said}`")]
+    OtherIdentity { proven: String, said: String },
+    #[error("its certificate has the role `{role}`, which may not connect as a node")]
+    WrongRole { role: String },
+    #[error("both nodes dialed at once; the connection of `{winner}` is used")]
+    Simultaneous { winner: NodeName },
+    #[error("a later start of this node is connected already")]
+    OldIncarnation,
+    #[error("the session it belongs to is over")]
+    NoSession,
+    #[error("this node is leaving")]
+    Leaving,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub(crate) enum HandshakeError {
+    #[error("the other side is no node of this kind: {0}")]
+    Stranger(&'static str),
+    #[error("refused: {0}")]
+    Refused(Refusal),
+    #[error("the other side refused: {0}")]
+    RefusedByPeer(String),
+    #[error("the handshake took longer than {0:?}")]
+    Late(Duration),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Me {
+    pub(crate) fn hello(&self, to: &NodeName, purpose: Purpose, session: u64) -> Hello {
+        Hello {
+            cluster: self.cluster.clone(),
+            node: self.name.to_string(),
+            incarnation: self.incarnation.get(),
+            to: to.to_string(),
+            purpose,
+            session,
+            groups: self.groups.iter().map(Group::of).collect(),
+            message: self.message as u64,
+            features: Vec::new(),
+        }
+    }
+
+    /// Judges who dials. What depends on the connections that exist is for the caller to judge.
+    pub(crate) fn judge(&self, hello: &Hello, identity: Option<&Identity>) -> Result<NodeName, Refusal> {
+        if hello.cluster != self.cluster {
+            return Err(Refusal::OtherCluster {
+                ours: self.cluster.clone(),
+                theirs: shortened(&hello.cluster),
+            });
+        }
+        let name = NodeName::new(&hello.node).map_err(|_| Refusal::BadName {
+            name: shortened(&hello.node),
+        })?;
+        if hello.to != self.name.as_str() {
+            return Err(Refusal::NotMe {
+                wanted: shortened(&hello.to),
+                me: self.name.clone(),
+            });
+        }
+        if name == self.name {
+            return Err(Refusal::SameName { name });
+        }
+        check_identity(identity, &name)?;
+        self.check_groups(&hello.groups)?;
+        Ok(name)
+    }
+
+    /// Judges who answers.
+    fn judge_welcome(&self, welcome: &Welcome, to: &NodeName, identity: Option<&Identity>) -> Result<(), Refusal> {
+        if welcome.node != to.as_str() {
+            return Err(Refusal::NotMe {
+                wanted: to.to_string(),
+                me: NodeName::new(&welcome.node).map_err(|_| Refusal::BadName {
+                    name: shortened(&welcome.node),
+                })?,
+            });
+        }
+        check_identity(identity, to)
+    }
+
+    /// A group that only one side knows is no conflict; one that both know must be the same.
+    fn check_groups(&self, theirs: &[Group]) -> Result<(), Refusal> {
+        for ours in self.groups.iter().map(Group::of) {
+            if let Some(other) = theirs.iter().find(|g| g.name == ours.name && **g != ours) {
+                return Err(Refusal::OtherGroup {
+                    group: ours.name.clone(),
+                    ours: ours.describe(),
+                    theirs: other.describe(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_identity(identity: Option<&Identity>, name: &NodeName) -> Result<(), Refusal> {
+    let Some(identity) = identity else {
+        return Ok(());
+    };
+    if identity.role() != Role::Node {
+        return Err(Refusal::WrongRole {
+            role: identity.role().to_string(),
+        });
+    }
+    if identity.name() != name.as_str() {
+        return Err(Refusal::OtherIdentity {
+            proven: identity.name().to_owned(),
+            said: name.to_string(),
+        });
+    }
+    Ok(())
+}
+
+impl Group {
+    fn of(group: &ShardGroup) -> Self {
+        let hash = match &group.hash {
+            ShardHash::Stable => "stable".to_owned(),
+            ShardHash::Java => "java".to_owned(),
+            ShardHash::Md5 => "md5".to_owned(),
+            ShardHash::Custom(custom) => format!("custom {}", custom.name()),
+        };
+        Self {
+            name: group.name.to_string(),
+            shards: group.count.get(),
+            hash,
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{} shards by hash `{}`", self.shards, shortened(&self.hash))
+    }
+}
+
+/// What a stranger says, in a length that may go to a log.
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+/// The dialer's part. `challenge` comes back in the last step.
+pub(crate) async fn dial(
+    me: &Me,
+    secured: &mut Secured,
+    to: &NodeName,
+    purpose: Purpose,
+    session: u64,
+) -> Result<Welcome, HandshakeError> {
+    let Secured { wire, identity } = secured;
+    let mut opening = Vec::with_capacity(256);
+    opening.extend_from_slice(&MAGIC);
+    opening.extend_from_slice(&OLDEST.to_le_bytes());
+    opening.extend_from_slice(&NEWEST.to_le_bytes());
+    put_text(&mut opening, &me.hello(to, purpose, session))?;
+    wire.write_all(&opening).await?;
+    wire.flush().await?;
+    let welcome = match read_text(wire).await? {
+        Judgement::Welcome(welcome) => welcome,
+        Judgement::Refused(reason) => return Err(HandshakeError::RefusedByPeer(shortened_reason(reason))),
+    };
+    me.judge_welcome(&welcome, to, identity.as_ref())
+        .map_err(HandshakeError::Refused)?;
+    let challenge = welcome.challenge;
+    write_text(wire, &Ready { challenge }).await?;
+    Ok(welcome)
+}
+
+fn shortened_reason(reason: String) -> String {
+    reason.chars().take(512).collect()
+}
+
+/// Reads who dials.
+pub(crate) async fn read_hello(wire: &mut Box<dyn Wire>) -> Result<Result<Hello, Refusal>, HandshakeError> {
+    let mut opening = [0; 12];
+    wire.read_exact(&mut opening).await?;
+    if opening[..8] != MAGIC {
+        return Err(HandshakeError::Stranger("it does not begin as one"));
+    }
+    let oldest = u16::from_le_bytes([opening[8], opening[9]]);
+    let newest = u16::from_le_bytes([opening[10], opening[11]]);
+    if newest < OLDEST || oldest > NEWEST {
+        // The text that follows may be of any form.
+        return Ok(Err(Refusal::Version { oldest, newest }));
+    }
+    read_text(wire).await.map(Ok)
+}
+
+/// Lets the dialer in, and waits until it has said the challenge.
+pub(crate) async fn welcome(
+    me: &Me,
+    wire: &mut Box<dyn Wire>,
+    session: u64,
+) -> Result<(), HandshakeError> {
+    let challenge = fastrand::u64(..);
+    let welcome = Welcome {
+        version: NEWEST,
+        node: me.name.to_string(),
+        incarnation: me.incarnation.get(),
+        session,
+        challenge,
+        message: me.message as u64,
+        features: Vec::new(),
+    };
+    write_text(wire, &Judgement::Welcome(welcome)).await?;
+    let ready: Ready = read_text(wire).await?;
+    if ready.challenge == challenge {
+        Ok(())
+    } else {
+        Err(HandshakeError::Stranger("it answers a challenge that was not given"))
+    }
+}
+
+/// Tells the dialer why it is not let in.
+pub(crate) async fn refuse(wire: &mut Box<dyn Wire>, refusal: &Refusal) -> Result<(), HandshakeError> {
+    write_text(wire, &Judgement::Refused(refusal.to_string())).await?;
+    wire.shutdown().await?;
+    Ok(())
+}
+
+fn put_text(out: &mut Vec<u8>, text: &impl Serialize) -> io::Result<()> {
+    let bytes = rmp_serde::to_vec_named(text).map_err(io::Error::other)?;
+    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&bytes);
+    Ok(())
+}
+
+async fn write_text(wire: &mut Box<dyn Wire>, text: &impl Serialize) -> io::Result<()> {
+    let mut out = Vec::new();
+    put_text(&mut out, text)?;
+    wire.write_all(&out).await?;
+    wire.flush().await
+}
+
+async fn read_text<T: DeserializeOwned>(wire: &mut Box<dyn Wire>) -> Result<T, HandshakeError> {
+    let length = wire.read_u32_le().await? as usize;
+    if length > MOST {
+        return Err(HandshakeError::Stranger("it says more than a handshake needs"));
+    }
+    let mut bytes = Vec::new();
+    // Grows with what really comes, not with what was announced.
+    let read = wire.take(length as u64).read_to_end(&mut bytes).await?;
+    if read < length {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    rmp_serde::from_slice(&bytes).map_err(|_| HandshakeError::Stranger("it says something unreadable"))
+}
+
+#[cfg(test)]
+mod tests;

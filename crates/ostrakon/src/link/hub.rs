@@ -1,0 +1,388 @@
+//! `Hub`: this node among the others: its links, its lanes, and the map they go by.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use ostrakon_core::{Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardMap, Time, Version};
+use tokio::{net::TcpListener, sync::watch, task::AbortHandle};
+
+use super::{
+    Lane, Lanes, Limits, Link, Parcel, Security, TurnedAway,
+    arrival::{Arrival, Claim},
+    connection::End,
+    frame::{Fields, option},
+    handshake::Me,
+    listener, supervisor,
+};
+use crate::{
+    CallChain, MemberStatus, TellError, TraceContext,
+    actors::Actors,
+    clock::Clock,
+    host::{AnyHost, envelope::Ask},
+    lock::Mutex,
+    reply::Pending,
+    topology::Topology,
+};
+
+/// How long a told message waits for an owner.
+const TELL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the last words to all nodes may take.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Hub {
+    pub(crate) me: Me,
+    pub(crate) limits: Limits,
+    pub(crate) security: Security,
+    pub(crate) clock: Clock,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) map: ArcSwap<ShardMap>,
+    /// The version of the map, for those who wait for the next.
+    pub(crate) changed: watch::Sender<Version>,
+    pub(crate) counts: Counts,
+    pub(crate) address: SocketAddr,
+    actors: Arc<Actors>,
+    lanes: BTreeMap<GroupName, Lanes>,
+    kinds: OnceLock<Vec<KnownKind>>,
+    /// Entities that run wherever their shard is.
+    singletons: OnceLock<Vec<(&'static str, EntityId)>>,
+    addresses: Mutex<BTreeMap<NodeName, String>>,
+    links: Mutex<BTreeMap<NodeName, Arc<Link>>>,
+    sessions: AtomicU64,
+    leaving: AtomicBool,
+    listener: OnceLock<AbortHandle>,
+}
+
+/// What a hub is made of.
+pub(crate) struct HubParts {
+    pub(crate) me: Me,
+    pub(crate) limits: Limits,
+    pub(crate) security: Security,
+    pub(crate) clock: Clock,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) actors: Arc<Actors>,
+}
+
+/// A kind that this node hosts or talks to.
+pub(crate) struct KnownKind {
+    pub(crate) kind: &'static str,
+    pub(crate) group: GroupName,
+    /// `None`: only others host it.
+    pub(crate) host: Option<Arc<dyn AnyHost>>,
+}
+
+impl Hub {
+    /// A hub that listens on this port already; it lets nobody in before [`Hub::open`].
+    pub(crate) fn new(parts: HubParts, address: SocketAddr) -> Arc<Self> {
+        let HubParts { me, limits, security, clock, topology, actors } = parts;
+        let map = ShardMap::unowned(Version::default(), &me.groups);
+        Arc::new_cyclic(|hub: &Weak<Self>| {
+            let lanes = me.groups.iter().map(|group| {
+                let lane = |shard| Arc::new(Lane::new(hub.clone(), group.name.clone(), shard));
+                (group.name.clone(), group.count.iter().map(lane).collect())
+            });
+            Self {
+                lanes: lanes.collect(),
+                changed: watch::Sender::new(map.version()),
+                map: ArcSwap::from_pointee(map),
+                counts: Counts::new(&me.name),
+                me,
+                limits,
+                security,
+                clock,
+                runtime: tokio::runtime::Handle::current(),
+                topology,
+                address,
+                actors,
+                kinds: OnceLock::new(),
+                singletons: OnceLock::new(),
+                addresses: Mutex::default(),
+                links: Mutex::default(),
+                sessions: AtomicU64::new(1),
+                leaving: AtomicBool::new(false),
+                listener: OnceLock::new(),
+            }
+        })
+    }
+
+    /// Lets other nodes in: this node knows what it hosts.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        kinds: Vec<KnownKind>,
+        singletons: Vec<(&'static str, EntityId)>,
+    ) {
+        let _ = self.kinds.set(kinds);
+        let _ = self.singletons.set(singletons);
+        let task = listener::run(Arc::downgrade(self), listener, self.limits.connections);
+        let _ = self.listener.set(tokio::spawn(task).abort_handle());
+        if let Some(certificates) = self.security.certificates() {
+            // Ends with the runtime; it holds nothing but the certificates.
+            let watching = ostrakon_tls::watch(Arc::clone(certificates), Duration::from_secs(5));
+            tokio::spawn(watching);
+        }
+    }
+
+    /// The lanes of a group.
+    pub(crate) fn lanes(&self, group: &GroupName) -> Option<&Lanes> {
+        self.lanes.get(group)
+    }
+
+    pub(crate) fn lane(&self, kind: &str, shard: ShardId) -> Option<&Arc<Lane>> {
+        self.lanes(self.group_of(kind)?)?.get(shard.index())
+    }
+
+    fn kind(&self, kind: &str) -> Option<&KnownKind> {
+        self.kinds.get()?.iter().find(|known| known.kind == kind)
+    }
+
+    pub(crate) fn known_kind(&self, kind: &str) -> Option<&'static str> {
+        self.kind(kind).map(|known| known.kind)
+    }
+
+    pub(crate) fn group_of(&self, kind: &str) -> Option<&GroupName> {
+        self.kind(kind).map(|known| &known.group)
+    }
+
+    /// The host of a kind on this node.
+    pub(crate) fn host(&self, kind: &str) -> Result<Arc<dyn AnyHost>, TellError> {
+        let host = self.kind(kind).and_then(|known| known.host.clone());
+        host.ok_or_else(|| TellError::UnknownKind { kind: kind.to_owned() })
+    }
+
+    /// The host of an actor on this node.
+    pub(crate) fn actor_host(&self, kind: &str, name: &str) -> Result<Arc<dyn AnyHost>, TellError> {
+        let name = EntityId::new(name)?;
+        self.actors.host_of(kind, &name).ok_or_else(|| TellError::NoSuchActor {
+            name,
+            node: self.me.name.clone(),
+        })
+    }
+
+    /// The deadline of a message that leaves so many milliseconds.
+    pub(crate) fn deadline(&self, remaining: u64) -> Time {
+        let patience = match remaining {
+            0 => TELL_PATIENCE,
+            millis => Duration::from_millis(millis),
+        };
+        self.clock.now() + patience
+    }
+
+    pub(crate) fn next_session(&self) -> u64 {
+        self.sessions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
+
+    /// The link to a node; made on first use, connected when there is something to send.
+    pub(crate) fn link(self: &Arc<Self>, peer: &NodeName) -> Arc<Link> {
+        let mut links = self.links.lock();
+        if let Some(link) = links.get(peer) {
+            return Arc::clone(link);
+        }
+        let (link, incoming) = Link::new(self, peer.clone());
+        let supervisor = supervisor::run(Arc::downgrade(self), Arc::clone(&link), incoming);
+        let supervisor = self.runtime.spawn(supervisor);
+        let _ = link.supervisor.set(supervisor.abort_handle());
+        links.insert(peer.clone(), Arc::clone(&link));
+        link
+    }
+
+    /// Where a node is reached.
+    pub(crate) fn address(&self, peer: &NodeName) -> Option<String> {
+        self.addresses.lock().get(peer).cloned()
+    }
+
+    /// Says where a node is reached.
+    pub(crate) fn introduce(&self, peer: NodeName, address: String) {
+        self.topology.add(&peer);
+        self.addresses.lock().insert(peer, address);
+    }
+
+    pub(crate) fn knows(&self, peer: &NodeName) -> bool {
+        self.addresses.lock().contains_key(peer)
+    }
+
+    /// Takes over a newer map: gives up what is not ours in it, then opens what is.
+    pub(crate) async fn adopt(&self, map: ShardMap) {
+        let old = self.map.load_full();
+        if map.version() <= old.version() {
+            return;
+        }
+        let mine = |assignment: &Assignment| assignment.owner == self.me.name;
+        for (group, shard, assignment) in old.iter() {
+            let kept = map.owner(group, shard) == assignment;
+            if assignment.is_some_and(mine) && !kept {
+                self.close_shard(group, shard).await;
+            }
+        }
+        let map = Arc::new(map);
+        self.map.store(Arc::clone(&map));
+        for (group, shard, assignment) in map.iter() {
+            if let Some(assignment) = assignment.filter(|assignment| mine(assignment)) {
+                self.open_shard(group, shard, assignment.epoch);
+            }
+        }
+        self.changed.send_replace(map.version());
+        for (kind, id) in self.singletons.get().into_iter().flatten() {
+            if let Ok(host) = self.host(kind) {
+                // Refused where its shard is not.
+                let _ = host.keep_running(id);
+            }
+        }
+    }
+
+    fn hosts_in<'a>(&'a self, group: &'a GroupName) -> impl Iterator<Item = &'a Arc<dyn AnyHost>> {
+        let kinds = self.kinds.get().into_iter().flatten();
+        kinds.filter(move |known| known.group == *group).filter_map(|known| known.host.as_ref())
+    }
+
+    fn open_shard(&self, group: &GroupName, shard: ShardId, epoch: Epoch) {
+        self.hosts_in(group).for_each(|host| host.open_shard(shard, epoch));
+    }
+
+    async fn close_shard(&self, group: &GroupName, shard: ShardId) {
+        let closing = self.hosts_in(group).map(|host| host.close_shard(shard));
+        futures_util::future::join_all(closing).await;
+    }
+
+    /// Delivers a message that has waited in a lane and turned out to be for this node.
+    pub(crate) fn deliver_here(&self, parcel: Parcel, epoch: Epoch) -> Result<(), Parcel> {
+        let host = match self.host(parcel.kind) {
+            Ok(host) => host,
+            Err(error) => {
+                parcel.fail(self, error);
+                return Ok(());
+            }
+        };
+        let arrival = Arrival {
+            id: parcel.id.clone(),
+            claim: Some(Claim { shard: parcel.shard, epoch }),
+            payload: &parcel.payload,
+            ports: parcel.ports.clone(),
+            ask: parcel.asker.as_ref().map(|asker| Ask {
+                pending: Pending::new(Arc::clone(asker)),
+                deadline: parcel.deadline,
+                chain: find_option(&parcel.options, option::CHAIN).and_then(CallChain::read),
+            }),
+            trace: find_option(&parcel.options, option::TRACE).and_then(TraceContext::from_bytes),
+            load: &self.counts.own_load,
+        };
+        match host.arrive(arrival, None) {
+            Ok(()) => Ok(()),
+            Err(TurnedAway::NotOwner { ask, .. }) => {
+                // The parcel speaks for it again.
+                if let Some(ask) = ask {
+                    ask.pending.hand_over();
+                }
+                Err(parcel)
+            }
+            Err(TurnedAway::Refused { error, ask }) => {
+                if let Some(ask) = ask {
+                    ask.pending.hand_over();
+                }
+                parcel.fail(self, error);
+                Ok(())
+            }
+        }
+    }
+
+    /// A told message is lost; nobody waits for it, so it is counted.
+    pub(crate) fn undelivered(&self, kind: &'static str, id: &EntityId, reason: &'static str) {
+        self.undelivered_named(kind, id.as_str(), reason);
+    }
+
+    pub(crate) fn undelivered_named(&self, kind: &str, id: &str, reason: &'static str) {
+        // The name comes from another node: only one that is known here becomes a label.
+        let kind = self.known_kind(kind).unwrap_or("unknown");
+        metrics::counter!("ostrakon_undelivered_total", "kind" => kind, "reason" => reason).increment(1);
+        tracing::warn!(kind, id, reason, "a told message was not delivered");
+    }
+
+    pub(crate) fn peer_is_up(&self, peer: &NodeName) {
+        self.topology.add(peer);
+        self.topology.set_status(peer, MemberStatus::Up);
+    }
+
+    pub(crate) fn peer_is(&self, peer: &NodeName, _end: &End) {
+        self.topology.set_status(peer, MemberStatus::Down);
+    }
+
+    pub(crate) fn note_round_trip(&self, peer: &NodeName, took: Duration) {
+        metrics::histogram!("ostrakon_heartbeat_seconds", "peer" => peer.to_string()).record(took);
+    }
+
+    /// Says goodbye to everybody, after all that waits has been sent.
+    pub(crate) async fn leave(&self) {
+        self.leaving.store(true, Ordering::Release);
+        let links: Vec<_> = self.links.lock().values().cloned().collect();
+        let leaving = links.iter().map(|link| link.leave());
+        let left = futures_util::future::join_all(leaving);
+        // Whoever does not hear it will notice.
+        let _ = tokio::time::timeout(LEAVE_PATIENCE, left).await;
+        self.close();
+    }
+
+    /// Ends all tasks; nothing is said to anybody.
+    pub(crate) fn close(&self) {
+        self.leaving.store(true, Ordering::Release);
+        if let Some(listener) = self.listener.get() {
+            listener.abort();
+        }
+        for link in std::mem::take(&mut *self.links.lock()).into_values() {
+            link.close();
+        }
+    }
+}
+
+fn find_option(options: &[u8], wanted: u8) -> Option<&[u8]> {
+    let mut fields = Fields(options);
+    while !fields.0.is_empty() {
+        let tag = fields.byte().ok()?;
+        let value = fields.section().ok()?;
+        if tag == wanted {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// What the links of a node count.
+pub(crate) struct Counts {
+    writes: metrics::Counter,
+    frames: metrics::Counter,
+    late: metrics::Counter,
+    /// Large messages of our own that waited in a lane.
+    pub(crate) own_load: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Counts {
+    fn new(node: &NodeName) -> Self {
+        let node = node.to_string();
+        Self {
+            writes: metrics::counter!("ostrakon_link_writes_total", "node" => node.clone()),
+            frames: metrics::counter!("ostrakon_link_frames_total", "node" => node.clone()),
+            late: metrics::counter!("ostrakon_late_replies_total", "node" => node),
+            own_load: Arc::default(),
+        }
+    }
+
+    pub(crate) fn wrote(&self, frames: usize) {
+        self.writes.increment(1);
+        self.frames.increment(frames as u64);
+    }
+
+    pub(crate) fn late_answer(&self) {
+        self.late.increment(1);
+    }
+}

@@ -1,0 +1,426 @@
+//! `Lane`: the way from this node to one shard, which keeps the order of what is sent on it.
+//!
+//! ```text
+//!            a message comes back, or the map names another owner
+//!   flowing ────────────────────────────────────────────────────▶ mending
+//!      ▲                                                             │ the old owner has judged all it was sent,
+//!      └─────────────────────────────────────────────────────────────┘ and what waited has gone to the new one
+//! ```
+//!
+//! While a lane is mended, new messages wait behind those that came back, in a bounded queue. Invariant: of any two messages
+//! on a lane the later is never handled while the earlier can still be.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use ostrakon_core::{Assignment, EntityId, GroupName, ShardId, Time, Version, stable_hash};
+
+use super::{
+    Fenced, Hub, Link, Outgoing, Parcel, Withdrawn,
+    frame::{Addressee, RequestId},
+    outbox::LaneKey,
+    remaining,
+    requests::AskerId,
+};
+use crate::{TellError, lock::Mutex, reply::Settle, wire::Port};
+
+/// The lanes of a group, by shard.
+pub(crate) type Lanes = Arc<[Arc<Lane>]>;
+
+/// How much may wait while a lane is mended.
+const MOST_HELD: usize = 1024;
+const MOST_HELD_BYTES: usize = 1024 * 1024;
+/// How long an old owner may take to say what it did not take.
+const SETTLE: Duration = Duration::from_secs(2);
+/// How long to wait before an owner is asked again that did not want to be one.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+pub(crate) struct Lane {
+    hub: Weak<Hub>,
+    group: GroupName,
+    pub(crate) shard: ShardId,
+    /// The shard is ours and nothing waits: messages need not come this way at all.
+    here: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The map that `route` was taken from.
+    version: Option<Version>,
+    route: Option<Route>,
+    /// A better owner than the map's, as somebody has said.
+    hint: Option<Assignment>,
+    /// Something was sent on the route that may yet come back.
+    used: bool,
+    mending: bool,
+    returned: VecDeque<Parcel>,
+    held: VecDeque<Parcel>,
+    held_bytes: usize,
+    /// The owner that sent something back, and how long to leave it alone.
+    refused: Option<Assignment>,
+    pause: Duration,
+}
+
+#[derive(Clone)]
+struct Route {
+    assignment: Assignment,
+    /// `None`: this node.
+    link: Option<Arc<Link>>,
+}
+
+/// A message that is to be sent on a lane.
+pub(crate) struct Draft<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) id: &'a EntityId,
+    pub(crate) asker: Option<&'a Arc<dyn Settle>>,
+    pub(crate) now: Time,
+    /// When it is no use any more.
+    pub(crate) deadline: Time,
+    pub(crate) options: &'a [u8],
+    pub(crate) ports: Vec<Port>,
+    pub(crate) payload: &'a [u8],
+}
+
+/// Where a lane leads at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leads {
+    Here,
+    Away,
+}
+
+/// A hold on an ask that has gone to another node.
+pub(crate) struct Ticket<'a> {
+    pub(crate) way: Way<'a>,
+    pub(crate) request: RequestId,
+}
+
+pub(crate) enum Way<'a> {
+    Lane(&'a Arc<Lane>),
+    Link(&'a Arc<Link>),
+}
+
+impl Ticket<'_> {
+    /// Takes the ask back.
+    pub(crate) fn withdraw(&self, settle: AskerId) -> Withdrawn {
+        match self.way {
+            Way::Lane(lane) => lane.withdraw(self.request, settle),
+            Way::Link(link) => link.withdraw(self.request, settle),
+        }
+    }
+}
+
+impl LaneKey {
+    pub(crate) fn of(group: &GroupName, shard: ShardId) -> Self {
+        Self::Shard(stable_hash(group.as_str()) ^ u64::from(shard.get()))
+    }
+}
+
+impl Lane {
+    pub(crate) fn new(hub: Weak<Hub>, group: GroupName, shard: ShardId) -> Self {
+        Self {
+            hub,
+            group,
+            shard,
+            here: AtomicBool::new(false),
+            state: Mutex::new(State {
+                version: None,
+                route: None,
+                hint: None,
+                used: false,
+                mending: false,
+                returned: VecDeque::new(),
+                held: VecDeque::new(),
+                held_bytes: 0,
+                refused: None,
+                pause: FIRST_PAUSE,
+            }),
+        }
+    }
+
+    /// Whether messages for this shard may be delivered in this process at once.
+    pub(crate) fn is_here(&self) -> bool {
+        self.here.load(Ordering::Acquire)
+    }
+
+    /// Where messages go now.
+    pub(crate) fn leads(self: &Arc<Self>) -> Leads {
+        let Some(hub) = self.hub.upgrade() else {
+            return Leads::Here;
+        };
+        let mut state = self.state.lock();
+        self.look_up(&hub, &mut state);
+        match &state.route {
+            Some(route) if route.link.is_none() && !state.mending => {
+                self.here.store(true, Ordering::Release);
+                Leads::Here
+            }
+            _ => Leads::Away,
+        }
+    }
+
+    /// Sends a message to the owner, or lets it wait until there is one.
+    pub(crate) fn send(self: &Arc<Self>, mut draft: Draft<'_>) -> Result<RequestId, TellError> {
+        let Some(hub) = self.hub.upgrade() else {
+            return Err(self.stopped(&draft));
+        };
+        let mut state = self.state.lock();
+        self.look_up(&hub, &mut state);
+        if !state.mending
+            && let Some(Route { assignment, link: Some(link) }) = &state.route
+        {
+            let message = Outgoing {
+                kind: draft.kind,
+                id: draft.id,
+                to: self.addressee(assignment),
+                lane: LaneKey::of(&self.group, self.shard),
+                asker: draft.asker,
+                remaining: if draft.asker.is_some() { remaining(draft.now, draft.deadline) } else { 0 },
+                options: draft.options,
+                payload: draft.payload,
+            };
+            let request = link.send(&message, &mut draft.ports)?;
+            state.used = true;
+            return Ok(request);
+        }
+        self.hold(&hub, &mut state, draft)?;
+        Ok(0)
+    }
+
+    fn addressee(&self, assignment: &Assignment) -> Addressee {
+        Addressee::Entity {
+            shard: self.shard,
+            epoch: assignment.epoch,
+        }
+    }
+
+    fn stopped(&self, draft: &Draft<'_>) -> TellError {
+        TellError::Stopped {
+            kind: draft.kind,
+            id: draft.id.clone(),
+        }
+    }
+
+    fn hold(self: &Arc<Self>, hub: &Arc<Hub>, state: &mut State, draft: Draft<'_>) -> Result<(), TellError> {
+        let parcel = Parcel {
+            kind: draft.kind,
+            id: draft.id.clone(),
+            shard: self.shard,
+            asker: draft.asker.cloned(),
+            deadline: draft.deadline,
+            options: draft.options.to_vec(),
+            ports: draft.ports,
+            payload: draft.payload.to_vec(),
+        };
+        let size = parcel.size();
+        if state.held.len() >= MOST_HELD || (state.held_bytes + size > MOST_HELD_BYTES && !state.held.is_empty()) {
+            return Err(TellError::Overloaded {
+                kind: parcel.kind,
+                id: parcel.id,
+                capacity: MOST_HELD,
+            });
+        }
+        state.held_bytes += size;
+        state.held.push_back(parcel);
+        self.begin_mending(hub, state);
+        Ok(())
+    }
+
+    fn begin_mending(self: &Arc<Self>, hub: &Arc<Hub>, state: &mut State) {
+        self.here.store(false, Ordering::Release);
+        if !std::mem::replace(&mut state.mending, true) {
+            hub.runtime.spawn(Arc::clone(self).mend());
+        }
+    }
+
+    /// Sees whether the map or somebody's word names another owner.
+    fn look_up(self: &Arc<Self>, hub: &Arc<Hub>, state: &mut State) {
+        let map = hub.map.load();
+        if state.version == Some(map.version()) || state.mending {
+            return;
+        }
+        state.version = Some(map.version());
+        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref());
+        let Some(best) = best else {
+            return;
+        };
+        let same_owner = state.route.as_ref().is_some_and(|route| route.assignment.owner == best.owner);
+        if state.used && !same_owner {
+            self.begin_mending(hub, state);
+        } else {
+            self.take_route(hub, state, best.clone());
+        }
+    }
+
+    fn take_route(&self, hub: &Arc<Hub>, state: &mut State, assignment: Assignment) {
+        if state.route.as_ref().is_some_and(|route| route.assignment == assignment) {
+            return;
+        }
+        let link = (assignment.owner != hub.me.name).then(|| hub.link(&assignment.owner));
+        self.here.store(false, Ordering::Release);
+        state.pause = FIRST_PAUSE;
+        state.route = Some(Route { assignment, link });
+    }
+
+    /// A message of this lane comes back: `owner` is who should have it instead, if that is known.
+    pub(crate) fn returned(self: &Arc<Self>, parcel: Parcel, owner: Option<Assignment>) {
+        let Some(hub) = self.hub.upgrade() else {
+            return;
+        };
+        let mut state = self.state.lock();
+        let newer = |known: &Option<Assignment>, new: &Assignment| {
+            known.as_ref().is_none_or(|known| known.epoch < new.epoch)
+        };
+        if let Some(owner) = owner.filter(|owner| newer(&state.hint, owner)) {
+            state.hint = Some(owner);
+        }
+        state.refused = state.route.as_ref().map(|route| route.assignment.clone());
+        state.returned.push_back(parcel);
+        self.begin_mending(&hub, &mut state);
+    }
+
+    /// Takes an ask back that waits here, or has gone on from here.
+    fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
+        let mut state = self.state.lock();
+        if take_out(&mut state.returned, settle).is_some() {
+            return Withdrawn::Unsent;
+        }
+        if let Some(parcel) = take_out(&mut state.held, settle) {
+            state.held_bytes -= parcel.size();
+            return Withdrawn::Unsent;
+        }
+        let link = state.route.as_ref().and_then(|route| route.link.clone());
+        drop(state);
+        link.map_or(Withdrawn::Sent, |link| link.withdraw(request, settle))
+    }
+
+    /// Brings a lane back into order.
+    async fn mend(self: Arc<Self>) {
+        loop {
+            let Some(hub) = self.hub.upgrade() else {
+                return;
+            };
+            let mut changed = hub.changed.subscribe();
+            self.settle(&hub).await;
+            let pause = self.rest(&hub);
+            if pause.is_none() && self.flush(&hub) {
+                return;
+            }
+            drop(hub);
+            let pause = pause.unwrap_or(LONGEST_PAUSE / 5);
+            let _ = tokio::time::timeout(pause, changed.changed()).await;
+            self.state.lock().refused = None;
+        }
+    }
+
+    /// Hears what became of all that was sent on the old route.
+    async fn settle(&self, hub: &Arc<Hub>) {
+        let link = {
+            let state = self.state.lock();
+            let route = state.route.as_ref().filter(|_| state.used);
+            route.and_then(|route| route.link.clone())
+        };
+        let Some(link) = link else {
+            return;
+        };
+        let judged = tokio::time::timeout(SETTLE, link.fence(&self.group, self.shard)).await;
+        let unsent = match judged {
+            Ok(Fenced::Judged) => Vec::new(),
+            // Those that were sent are lost, and their askers have been told; the rest never left.
+            Ok(Fenced::NotConnected) | Err(_) => link.recall(hub, &self.group, self.shard),
+        };
+        let mut state = self.state.lock();
+        state.returned.extend(unsent);
+        state.used = false;
+    }
+
+    /// How long to leave an owner alone that has just refused, while no other is known.
+    fn rest(&self, hub: &Arc<Hub>) -> Option<Duration> {
+        let mut state = self.state.lock();
+        let map = hub.map.load();
+        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref());
+        if best.is_none() || best != state.refused.as_ref() {
+            return None;
+        }
+        let pause = state.pause;
+        state.pause = (pause * 2).min(LONGEST_PAUSE);
+        Some(pause)
+    }
+
+    /// Sends all that waits to the present owner, in order. `false`: there is none, or it cannot take it all.
+    fn flush(self: &Arc<Self>, hub: &Arc<Hub>) -> bool {
+        let mut state = self.state.lock();
+        let map = hub.map.load();
+        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref()).cloned();
+        state.version = Some(map.version());
+        if let Some(best) = best {
+            self.take_route(hub, &mut state, best);
+        }
+        let mut waiting = std::mem::take(&mut state.returned);
+        waiting.append(&mut state.held);
+        let now = hub.clock.now();
+        while let Some(parcel) = waiting.pop_front() {
+            if parcel.deadline <= now {
+                let error = parcel.no_owner();
+                parcel.fail(hub, error);
+            } else if let Err(parcel) = self.forward(hub, &mut state, parcel, now) {
+                waiting.push_front(parcel);
+                break;
+            }
+        }
+        state.held_bytes = waiting.iter().map(Parcel::size).sum();
+        state.mending = !waiting.is_empty();
+        state.held = waiting;
+        !state.mending
+    }
+
+    fn forward(&self, hub: &Arc<Hub>, state: &mut State, parcel: Parcel, now: Time) -> Result<(), Parcel> {
+        let Some(route) = state.route.clone() else {
+            return Err(parcel);
+        };
+        let Some(link) = &route.link else {
+            return hub.deliver_here(parcel, route.assignment.epoch);
+        };
+        let mut parcel = parcel;
+        let message = Outgoing {
+            kind: parcel.kind,
+            id: &parcel.id,
+            to: self.addressee(&route.assignment),
+            lane: LaneKey::of(&self.group, self.shard),
+            asker: parcel.asker.as_ref(),
+            remaining: if parcel.asker.is_some() { remaining(now, parcel.deadline) } else { 0 },
+            options: &parcel.options,
+            payload: &parcel.payload,
+        };
+        match link.send(&message, &mut parcel.ports) {
+            Ok(_) => {
+                state.used = true;
+                Ok(())
+            }
+            Err(TellError::Congested { .. }) => Err(parcel),
+            Err(error) => {
+                parcel.fail(hub, error);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn take_out(queue: &mut VecDeque<Parcel>, settle: AskerId) -> Option<Parcel> {
+    let place = queue.iter().position(|parcel| parcel.is_from(settle))?;
+    queue.remove(place)
+}
+
+/// Of two words about who owns a shard, the later.
+fn best<'a>(map: Option<&'a Assignment>, hint: Option<&'a Assignment>) -> Option<&'a Assignment> {
+    match (map, hint) {
+        (Some(map), Some(hint)) => Some(if hint.epoch > map.epoch { hint } else { map }),
+        (map, hint) => map.or(hint),
+    }
+}

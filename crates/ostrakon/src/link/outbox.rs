@@ -1,0 +1,262 @@
+//! `Outbox`: what waits to be written to one node, in order.
+//!
+//! Senders append whole frames; the connection takes all that is ready and writes it at once. Large frames wait apart and travel
+//! in parts between the others, so that a small one never waits for more than a few of those; what must stay behind a large one
+//! (the same lane, the same stream) waits with it. Nothing here knows sockets.
+//!
+//! Positions count the bytes of the ordinary frames since the link began: a frame that ends at or before
+//! [`Outbox::handed_over`] may have reached the other side, one that ends later has not.
+
+use std::collections::VecDeque;
+
+use super::frame::{self, PART};
+
+/// A frame that has this much is sent in parts.
+const LARGE: usize = PART;
+/// So many bytes of parts may be on their way unread: enough to keep a fast network busy, little enough that a small frame behind
+/// them hardly waits.
+const PARTS_WINDOW: u64 = 512 * 1024;
+
+#[derive(Default)]
+pub(crate) struct Outbox {
+    ready: Vec<u8>,
+    /// The position of the first byte of `ready`.
+    base: u64,
+    large: VecDeque<Large>,
+    large_bytes: usize,
+    /// Bytes of parts that the other side has not reported as read.
+    unread: u64,
+    /// The connection has found nothing to write and wants to be woken.
+    pub(crate) parked: bool,
+    /// How many frames `ready` holds.
+    pub(crate) frames: usize,
+}
+
+struct Large {
+    lane: LaneKey,
+    frame: Vec<u8>,
+    sent: usize,
+    token: u64,
+}
+
+/// What must stay in order among large and small frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaneKey {
+    /// Nothing: an answer, a sign.
+    None,
+    Shard(u64),
+    /// All messages to actors.
+    Actors,
+    Stream(u64),
+}
+
+/// Where a frame has been put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Among the ordinary frames; it ends at this position.
+    Ordinary { end: u64 },
+    /// Among the large ones, under this token.
+    Large { token: u64 },
+}
+
+impl Outbox {
+    /// How many bytes wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.ready.len() + self.large_bytes
+    }
+
+    /// Everything that ends at or before this may have been sent.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.base
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.large.is_empty()
+    }
+
+    /// Puts in the frame that `write` writes.
+    pub(crate) fn push(&mut self, lane: LaneKey, token: u64, write: impl FnOnce(&mut Vec<u8>)) -> Spot {
+        let start = self.ready.len();
+        write(&mut self.ready);
+        let length = self.ready.len() - start;
+        if length <= LARGE && !self.waits_behind_large(lane) {
+            self.frames += 1;
+            return Spot::Ordinary {
+                end: self.base + self.ready.len() as u64,
+            };
+        }
+        let frame = self.ready.split_off(start);
+        self.large_bytes += frame.len();
+        self.large.push_back(Large {
+            lane,
+            frame,
+            sent: 0,
+            token,
+        });
+        Spot::Large { token }
+    }
+
+    fn waits_behind_large(&self, lane: LaneKey) -> bool {
+        lane != LaneKey::None && self.large.iter().any(|large| large.lane == lane)
+    }
+
+    /// Takes what is to be written next into the empty `buffer`: all that is ready, and one part of a large frame.
+    /// What was taken before has been written completely.
+    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) {
+        debug_assert!(buffer.is_empty());
+        self.drop_finished();
+        self.base += self.ready.len() as u64;
+        self.frames = 0;
+        std::mem::swap(buffer, &mut self.ready);
+        if let Some(large) = self.large.front_mut()
+            && self.unread < PARTS_WINDOW
+        {
+            let end = (large.sent + PART).min(large.frame.len());
+            let part = &large.frame[large.sent..end];
+            frame::put_part(buffer, part, end == large.frame.len());
+            self.unread += part.len() as u64;
+            large.sent = end;
+        }
+        self.parked = buffer.is_empty();
+    }
+
+    fn drop_finished(&mut self) {
+        if let Some(large) = self.large.front()
+            && large.sent == large.frame.len()
+        {
+            self.large_bytes -= large.frame.len();
+            self.large.pop_front();
+        }
+    }
+
+    /// The other side has read parts. `true`: the connection should look again.
+    pub(crate) fn parts_read(&mut self, bytes: u64) -> bool {
+        self.unread = self.unread.saturating_sub(bytes);
+        !self.large.is_empty() && std::mem::replace(&mut self.parked, false)
+    }
+
+    /// Whether this large frame has not been sent to its end.
+    pub(crate) fn holds_large(&self, token: u64) -> bool {
+        self.large.iter().any(|large| large.token == token)
+    }
+
+    /// The connection is lost: `buffer` is what it was writing, of which `written` bytes have gone out. Messages that have not gone
+    /// out completely wait for the next connection; everything else was of that connection only.
+    pub(crate) fn put_back(&mut self, buffer: &[u8], written: usize) {
+        if written == buffer.len() {
+            self.drop_finished();
+        }
+        for large in &mut self.large {
+            large.sent = 0;
+        }
+        self.large.retain(|large| frame::is_message(&large.frame));
+        self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
+        self.unread = 0;
+        let unsent = unsent(buffer, written);
+        // Parts are sent again from their whole, and positions must stay what they were.
+        let unsent = &unsent[..ordinary(unsent)];
+        let mut ready = unsent.to_vec();
+        self.base -= ready.len() as u64;
+        ready.append(&mut self.ready);
+        self.ready = ready;
+        self.keep_only_messages();
+        self.parked = false;
+    }
+
+    fn keep_only_messages(&mut self) {
+        self.each_frame(|frame| {
+            if !frame::is_message(frame) {
+                frame::make_void(frame);
+            }
+        });
+    }
+
+    fn each_frame(&mut self, mut visit: impl FnMut(&mut [u8])) {
+        let mut rest = &mut self.ready[..];
+        while let Some(length) = frame::length(rest) {
+            let (frame, after) = rest.split_at_mut(length);
+            visit(frame);
+            rest = after;
+        }
+    }
+
+    /// Takes a frame back that has not gone out. `false`: it may have.
+    pub(crate) fn withdraw(&mut self, spot: Spot) -> bool {
+        match spot {
+            Spot::Ordinary { end } => {
+                if end <= self.base {
+                    return false;
+                }
+                let mut position = self.base;
+                self.each_frame(|frame| {
+                    position += frame.len() as u64;
+                    if position == end {
+                        frame::make_void(frame);
+                    }
+                });
+                true
+            }
+            Spot::Large { token } => {
+                let place = self.large.iter().position(|large| large.token == token);
+                let Some(place) = place.filter(|&place| self.large[place].sent == 0) else {
+                    return false;
+                };
+                self.large_bytes -= self.large[place].frame.len();
+                self.large.remove(place);
+                true
+            }
+        }
+    }
+
+    /// Takes back every message that has not gone out and that `wanted` wants, in order, and hands it to `take`.
+    pub(crate) fn recall(
+        &mut self,
+        mut wanted: impl FnMut(&frame::Message<'_>) -> bool,
+        mut take: impl FnMut(&frame::Message<'_>),
+    ) {
+        let mut look = |bytes: &[u8]| {
+            let Ok(frame::Frame::Message(message)) = frame::Frame::read(frame::body(bytes)) else {
+                return false;
+            };
+            let wanted = wanted(&message);
+            if wanted {
+                take(&message);
+            }
+            wanted
+        };
+        self.each_frame(|frame| {
+            if look(frame) {
+                frame::make_void(frame);
+            }
+        });
+        self.large.retain(|large| large.sent > 0 || !look(&large.frame));
+        self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
+    }
+}
+
+/// The frames in `buffer` that have not gone out completely.
+fn unsent(buffer: &[u8], written: usize) -> &[u8] {
+    let mut start = 0;
+    while let Some(length) = frame::length(&buffer[start..]) {
+        if start + length > written {
+            break;
+        }
+        start += length;
+    }
+    &buffer[start..]
+}
+
+/// How many of these bytes are ordinary frames; a part, if there is one, comes last.
+fn ordinary(frames: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(length) = frame::length(&frames[end..]) {
+        if frame::is_part(&frames[end..]) {
+            break;
+        }
+        end += length;
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests;

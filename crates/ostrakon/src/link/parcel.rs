@@ -1,0 +1,109 @@
+//! `Parcel`: a message that waits to be sent, with all that is needed to send it again elsewhere.
+
+use std::sync::Arc;
+
+use ostrakon_core::{EntityId, ShardId, Time};
+
+use super::{
+    frame::{self, Addressee, RequestId, option},
+    hub::Hub,
+    requests::{AskerId, Request, asker_id},
+};
+use crate::{AskError, CallChain, TellError, TraceContext, reply::Settle, wire::Port};
+
+pub(crate) struct Parcel {
+    pub(crate) kind: &'static str,
+    pub(crate) id: EntityId,
+    pub(crate) shard: ShardId,
+    /// The asker; `None` for a tell.
+    pub(crate) asker: Option<Arc<dyn Settle>>,
+    /// When it is no use any more.
+    pub(crate) deadline: Time,
+    pub(crate) options: Vec<u8>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Parcel {
+    /// How much of a lane's room it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.payload.len() + self.options.len() + self.id.as_str().len()
+    }
+
+    /// A message that was sent or about to be, with its requests taken out of the table.
+    pub(crate) fn taken_back(
+        hub: &Hub,
+        message: &frame::Message<'_>,
+        mut remove: impl FnMut(RequestId) -> Option<Request>,
+    ) -> Option<Self> {
+        let Addressee::Entity { shard, .. } = message.to else {
+            return None;
+        };
+        let kind = hub.known_kind(message.kind)?;
+        let mut asker = None;
+        let mut ports = Vec::new();
+        for tag in message.ports() {
+            // Without its request nobody waits for it any more: then the whole message is void.
+            let request = remove(tag.request)?;
+            asker = asker.or(request.asker);
+            ports.extend(request.port);
+        }
+        if message.request != 0 && asker.is_none() {
+            asker = Some(remove(message.request)?.asker?);
+        }
+        Some(Self {
+            kind,
+            id: EntityId::new(message.id).ok()?,
+            shard,
+            asker: asker.map(|asker| asker.settle),
+            deadline: hub.deadline(message.remaining),
+            options: message.options().to_vec(),
+            ports,
+            payload: message.payload.to_vec(),
+        })
+    }
+
+    /// Nobody could take it.
+    pub(crate) fn fail(self, hub: &Hub, error: TellError) {
+        match self.asker {
+            Some(asker) => asker.fail(AskError::NotSent(error)),
+            None => hub.undelivered(self.kind, &self.id, "no_owner"),
+        }
+    }
+
+    pub(crate) fn no_owner(&self) -> TellError {
+        TellError::NoOwner {
+            kind: self.kind,
+            id: self.id.clone(),
+            shard: self.shard,
+        }
+    }
+
+    pub(crate) fn is_from(&self, settle: AskerId) -> bool {
+        let asker = self.asker.as_ref();
+        asker.is_some_and(|asker| asker_id(asker) == settle)
+    }
+}
+
+/// The optional fields of a message.
+pub(crate) fn write_options(
+    out: &mut Vec<u8>,
+    trace: Option<TraceContext>,
+    chain: Option<&CallChain>,
+    opens_stream: bool,
+) {
+    if let Some(trace) = trace {
+        out.push(option::TRACE);
+        frame::put_section(out, &trace.to_bytes());
+    }
+    if let Some(chain) = chain {
+        let mut bytes = Vec::new();
+        chain.write(&mut bytes);
+        out.push(option::CHAIN);
+        frame::put_section(out, &bytes);
+    }
+    if opens_stream {
+        out.push(option::OPENS_STREAM);
+        frame::put_section(out, &[]);
+    }
+}

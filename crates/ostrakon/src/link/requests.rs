@@ -1,0 +1,136 @@
+//! `Requests`: what this node waits for from one other node.
+//!
+//! An id names a place in a table and how often that place was used, so an answer that comes too late finds nothing. Invariant:
+//! every request leaves the table exactly once: answered, failed, withdrawn or given back to its lane.
+
+use std::sync::Arc;
+
+use ostrakon_core::EntityId;
+
+use super::{frame::RequestId, outbox::Spot};
+use crate::{AskError, reply::Settle, wire::Port};
+
+/// The most requests that may be under way to one node.
+const MOST: usize = 1 << 20;
+
+#[derive(Default)]
+pub(crate) struct Requests {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Place {
+    uses: u32,
+    request: Option<Request>,
+}
+
+/// Something that the other side owes an answer to.
+pub(crate) struct Request {
+    /// The asker, if this is an ask.
+    pub(crate) asker: Option<Asker>,
+    /// Where the answer or the items go.
+    pub(crate) port: Option<Port>,
+    /// Where the message that asks for it waits or waited.
+    pub(crate) spot: Spot,
+}
+
+/// Who waits for an ask, and for whom.
+#[derive(Clone)]
+pub(crate) struct Asker {
+    pub(crate) settle: Arc<dyn Settle>,
+    pub(crate) kind: &'static str,
+    pub(crate) id: EntityId,
+}
+
+/// Tells one asker from another, as long as it is kept alive.
+pub(crate) type AskerId = usize;
+
+pub(crate) fn asker_id(settle: &Arc<dyn Settle>) -> AskerId {
+    Arc::as_ptr(settle).cast::<()>().addr()
+}
+
+impl Asker {
+    pub(crate) fn is(&self, settle: AskerId) -> bool {
+        asker_id(&self.settle) == settle
+    }
+}
+
+impl Request {
+    /// Ends the request without an answer.
+    pub(crate) fn fail(self, error: &AskError) {
+        if let Some(asker) = self.asker {
+            asker.settle.fail(error.clone());
+        }
+        if let Some(port) = self.port {
+            port.fail(error);
+        }
+    }
+}
+
+impl Requests {
+    /// Whether `more` requests have room.
+    pub(crate) fn have_room(&self, more: usize) -> bool {
+        self.len() + more <= MOST
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub(crate) fn insert(&mut self, request: Request) -> RequestId {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.places.push(Place::default());
+                (self.places.len() - 1) as u32
+            }
+        };
+        let place = &mut self.places[index as usize];
+        place.request = Some(request);
+        // Never 0, which stands for no request.
+        (u64::from(place.uses) << 20) + u64::from(index) + 1
+    }
+
+    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.place(id)?.request.as_mut()
+    }
+
+    pub(crate) fn remove(&mut self, id: RequestId) -> Option<Request> {
+        let place = self.place(id)?;
+        let request = place.request.take()?;
+        place.uses = place.uses.wrapping_add(1);
+        self.free.push(index(id)? as u32);
+        Some(request)
+    }
+
+    fn place(&mut self, id: RequestId) -> Option<&mut Place> {
+        let place = self.places.get_mut(index(id)?)?;
+        (u64::from(place.uses) == (id - 1) >> 20).then_some(place)
+    }
+
+    /// The request of this asker.
+    pub(crate) fn find(&self, settle: AskerId) -> Option<RequestId> {
+        let mut places = self.places.iter().enumerate();
+        let is = |request: &Request| request.asker.as_ref().is_some_and(|asker| asker.is(settle));
+        let (index, place) = places.find(|(_, place)| place.request.as_ref().is_some_and(is))?;
+        Some((u64::from(place.uses) << 20) + index as u64 + 1)
+    }
+
+    /// Removes all requests that `gone` says are gone.
+    pub(crate) fn sweep(&mut self, mut gone: impl FnMut(&Request) -> bool) -> Vec<Request> {
+        let mut swept = Vec::new();
+        for (index, place) in self.places.iter_mut().enumerate() {
+            if place.request.as_ref().is_some_and(&mut gone) {
+                swept.extend(place.request.take());
+                place.uses = place.uses.wrapping_add(1);
+                self.free.push(index as u32);
+            }
+        }
+        swept
+    }
+}
+
+fn index(id: RequestId) -> Option<usize> {
+    Some((id.checked_sub(1)? & 0xF_FFFF) as usize)
+}

@@ -1,0 +1,248 @@
+//! The supervisor of a link: one task that sees to it that there is a connection when one is needed.
+//!
+//! It dials, or takes the connection that the other side has opened, runs it, and pauses before it tries again. Being one
+//! task it decides alone which connection is the one.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use ostrakon_core::Incarnation;
+use tokio::{
+    net::TcpStream,
+    sync::{OwnedSemaphorePermit, mpsc},
+};
+
+use super::{
+    Hub, Link, Phase, Session,
+    connection::{Connection, End},
+    control,
+    frame::Addressee,
+    handshake::{self, HandshakeError, Purpose},
+    security::{Secured, Wire},
+};
+use crate::TellError;
+
+/// A connection that both sides have agreed on.
+pub(crate) struct Established {
+    pub(crate) wire: Box<dyn Wire>,
+    /// Our number for it.
+    pub(crate) session: u64,
+    pub(crate) incarnation: Incarnation,
+    /// The largest message the other side accepts.
+    pub(crate) message: usize,
+    pub(crate) opened: Opened,
+    /// Its place among the connections that this node accepts.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+/// Who opened a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// This node; the other side has its own number for the session.
+    Here { their_session: u64 },
+    There,
+}
+
+pub(crate) async fn run(hub: Weak<Hub>, link: Arc<Link>, mut incoming: mpsc::Receiver<Established>) {
+    let mut next = None;
+    let mut failures = 0;
+    loop {
+        let established = match next.take() {
+            Some(established) => established,
+            None => match connect(&hub, &link, &mut incoming, &mut failures).await {
+                Some(established) => established,
+                None => return,
+            },
+        };
+        let Some(hub) = hub.upgrade() else {
+            return;
+        };
+        let began = tokio::time::Instant::now();
+        let (end, replaced_by) = live(&hub, &link, established, &mut incoming).await;
+        next = replaced_by;
+        // A connection that ends at once is no better than none.
+        failures = if began.elapsed() < Duration::from_secs(1) { failures + 1 } else { 0 };
+        tracing::info!(peer = %link.peer, reason = %end, "connection ended");
+        metrics::counter!("ostrakon_connections_ended_total", "reason" => end.label()).increment(1);
+        if next.is_none() {
+            hub.peer_is(&link.peer, &end);
+        }
+        if end.is_final() {
+            return;
+        }
+    }
+}
+
+/// Waits until a connection is needed or offered.
+async fn connect(
+    hub: &Weak<Hub>,
+    link: &Arc<Link>,
+    incoming: &mut mpsc::Receiver<Established>,
+    failures: &mut u32,
+) -> Option<Established> {
+    loop {
+        if *failures > 0 {
+            let pause = pause(&link.limits, *failures);
+            tokio::select! {
+                biased;
+                offered = incoming.recv() => return offered,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        tokio::select! {
+            biased;
+            offered = incoming.recv() => return offered,
+            () = is_wanted(link) => {}
+        }
+        let hub = hub.upgrade()?;
+        link.state.lock().phase = Phase::Dialing;
+        let dialed = tokio::select! {
+            biased;
+            // Ours is dropped: the other side was faster.
+            offered = incoming.recv() => return offered,
+            dialed = dial(&hub, link) => dialed,
+        };
+        match dialed {
+            Ok(established) => return Some(established),
+            Err(error) => {
+                link.state.lock().phase = Phase::Idle;
+                *failures += 1;
+                tracing::warn!(peer = %link.peer, %error, attempt = *failures, "cannot connect");
+            }
+        }
+    }
+}
+
+async fn is_wanted(link: &Link) {
+    loop {
+        let wanted = link.wanted.notified();
+        if link.has_work() {
+            return;
+        }
+        wanted.await;
+    }
+}
+
+/// Doubles with every failure; a random part of it keeps nodes from trying in step.
+fn pause(limits: &super::Limits, failures: u32) -> Duration {
+    let doubled = limits.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    let longest = doubled.min(limits.longest_pause);
+    longest.mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, HandshakeError> {
+    let (mut secured, welcome) = dial_for(hub, link, Purpose::Data, 0).await?;
+    secured.identity = None;
+    Ok(Established {
+        wire: secured.wire,
+        session: hub.next_session(),
+        incarnation: Incarnation::new(welcome.incarnation),
+        message: usize::try_from(welcome.message).unwrap_or(usize::MAX),
+        opened: Opened::Here {
+            their_session: welcome.session,
+        },
+        place: None,
+    })
+}
+
+pub(crate) async fn dial_for(
+    hub: &Arc<Hub>,
+    link: &Arc<Link>,
+    purpose: Purpose,
+    session: u64,
+) -> Result<(Secured, handshake::Welcome), HandshakeError> {
+    let most = hub.limits.handshake;
+    let dialing = async {
+        let address = resolve(hub, link).await?;
+        let stream = TcpStream::connect(address).await?;
+        let mut secured = hub.security.connect(stream).await?;
+        let welcome = handshake::dial(&hub.me, &mut secured, &link.peer, purpose, session).await?;
+        Ok((secured, welcome))
+    };
+    tokio::time::timeout(most, dialing)
+        .await
+        .unwrap_or(Err(HandshakeError::Late(most)))
+}
+
+async fn resolve(hub: &Hub, link: &Link) -> Result<SocketAddr, HandshakeError> {
+    use std::io::{Error, ErrorKind};
+    let address = hub.address(&link.peer).ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, "its address is not known")
+    })?;
+    let mut found = tokio::net::lookup_host(&address).await?;
+    let address = found.next().ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, format!("`{address}` has no address"))
+    })?;
+    if hub.security.allows(address) {
+        return Ok(address);
+    }
+    let reason = format!("{address} is not a loopback address, and plain text is allowed to those only; use TLS");
+    Err(Error::new(ErrorKind::PermissionDenied, reason).into())
+}
+
+/// Runs a connection to its end, or until another one takes its place.
+async fn live(
+    hub: &Arc<Hub>,
+    link: &Arc<Link>,
+    established: Established,
+    incoming: &mut mpsc::Receiver<Established>,
+) -> (End, Option<Established>) {
+    let Established { wire, session, incarnation, message, opened, place: _place } = established;
+    begin(hub, link, session, incarnation, message);
+    tracing::info!(peer = %link.peer, %incarnation, ?opened, "connected");
+    hub.peer_is_up(&link.peer);
+    let heartbeats = match opened {
+        Opened::Here { their_session } => {
+            let control = control::dial(Arc::downgrade(hub), Arc::clone(link), session, their_session);
+            Some(AbortOnDrop(tokio::spawn(control).abort_handle()))
+        }
+        Opened::There => None,
+    };
+    let mut connection = Connection::new(hub, link, session, wire);
+    let (end, replaced_by) = tokio::select! {
+        biased;
+        offered = incoming.recv() => (End::Replaced, offered),
+        end = std::future::poll_fn(|cx| connection.poll(cx)) => (end, None),
+    };
+    drop(heartbeats);
+    connection.finish(&end).await;
+    (end, replaced_by)
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message: usize) {
+    let most = message.min(link.limits.message);
+    link.most.store(most, std::sync::atomic::Ordering::Relaxed);
+    link.heard_now();
+    let mut state = link.state.lock();
+    state.phase = Phase::Up(Session::new(session, incarnation));
+    // What waited may be more than this peer accepts.
+    let super::State { outbox, requests, .. } = &mut *state;
+    let mut too_large = Vec::new();
+    outbox.recall(
+        |waiting| waiting.payload.len() > most,
+        |waiting| {
+            let ids = waiting.ports().map(|tag| tag.request).chain([waiting.request]);
+            too_large.extend(ids.filter_map(|id| requests.remove(id)));
+            if let (Addressee::Entity { .. }, 0) = (waiting.to, waiting.request) {
+                hub.undelivered_named(waiting.kind, waiting.id, "too_large");
+            }
+        },
+    );
+    drop(state);
+    link.changed.notify_waiters();
+    for request in too_large {
+        let error = TellError::TooLarge { size: message, limit: most };
+        request.fail(&error.into());
+    }
+}
