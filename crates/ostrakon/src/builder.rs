@@ -314,13 +314,17 @@ pub enum StartError {
         cause: String,
     },
     /// Plain text is allowed on loopback addresses only.
-    #[error("{address} is not a loopback address: connections there need TLS; see `ostrakon certs`")]
+    #[error(
+        "{address} is not a loopback address: connections there need TLS; see `ostrakon certs`"
+    )]
     Unprotected {
         /// The address.
         address: String,
     },
     /// The certificate is for another cluster or node.
-    #[error("the certificate is for {certificate}, but this is node `{node}` of cluster `{cluster}`")]
+    #[error(
+        "the certificate is for {certificate}, but this is node `{node}` of cluster `{cluster}`"
+    )]
     OtherCertificate {
         /// Whom the certificate names.
         certificate: String,

@@ -41,7 +41,11 @@ impl CallChain {
         false
     }
 
-    pub(crate) fn then(parent: Option<Self>, kind: impl Into<Cow<'static, str>>, id: EntityId) -> Self {
+    pub(crate) fn then(
+        parent: Option<Self>,
+        kind: impl Into<Cow<'static, str>>,
+        id: EntityId,
+    ) -> Self {
         let depth = parent.as_ref().map_or(0, Self::depth) + 1;
         Self(Arc::new(Link {
             kind: kind.into(),

@@ -8,7 +8,8 @@ use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 use ostrakon_core::{EntityId, Time};
 
 use crate::{
-    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError, TraceContext,
+    AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError,
+    TraceContext,
     chain::{self, Inherited},
     clock::Clock,
     host::{
@@ -133,7 +134,11 @@ impl<E: Entity> EntityRef<E> {
             Err(error) => return Self::nowhere(error.into()),
         };
         let clock = host.kind.clock;
-        match host.lanes.as_ref().map(|lanes| Arc::clone(&lanes[place.shard.index()])) {
+        match host
+            .lanes
+            .as_ref()
+            .map(|lanes| Arc::clone(&lanes[place.shard.index()]))
+        {
             None => Self::to(Target::Here { host, id, place }),
             Some(lane) => Self::to(Target::Shard {
                 host: Some(host),
@@ -175,7 +180,9 @@ impl<E: Entity> EntityRef<E> {
     /// The entity's id; `None` if the ref was made with one that cannot be used.
     pub fn id(&self) -> Option<&EntityId> {
         match &self.target {
-            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => Some(id),
+            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => {
+                Some(id)
+            }
             Target::Nowhere(_) => None,
         }
     }
@@ -199,15 +206,16 @@ impl<E: Entity> EntityRef<E> {
     /// [`EntityRef::tell`] for places that cannot wait, such as `Drop`.
     pub fn try_tell(&self, message: E::Message) -> Result<(), TellError> {
         let trace = TraceContext::current();
-        let message = match self.try_here(|message| Envelope::tell(message).traced(trace), message)? {
-            Tried::Done(due) => {
-                if let (Some(due), Some(host)) = (due, self.host()) {
-                    due.spawn(&host.kind.runtime);
+        let message =
+            match self.try_here(|message| Envelope::tell(message).traced(trace), message)? {
+                Tried::Done(due) => {
+                    if let (Some(due), Some(host)) = (due, self.host()) {
+                        due.spawn(&host.kind.runtime);
+                    }
+                    return Ok(());
                 }
-                return Ok(());
-            }
-            Tried::Away(envelope) => envelope.letter,
-        };
+                Tried::Away(envelope) => envelope.letter,
+            };
         let mut options = Vec::new();
         link::write_options(&mut options, trace, None, false);
         self.send_away(message, None, &options)?;
@@ -265,17 +273,24 @@ impl<E: Entity> EntityRef<E> {
             };
             let sent = self.send_ask(settle, message)?;
             match sent.way {
-                Sent::Here { host, due, run: place } => {
+                Sent::Here {
+                    host,
+                    due,
+                    run: place,
+                } => {
                     if let Some(due) = due {
                         run(host, due, place).await;
                     }
                 }
                 Sent::Away(ticket, settle) => asked.away = Some((ticket, settle)),
             }
-            asked.outcome(sent.clock, sent.deadline).await.map_err(|error| match error {
-                GaveUp::Error(error) => error,
-                GaveUp::Unsent => AskError::NotSent(self.unsent()),
-            })
+            asked
+                .outcome(sent.clock, sent.deadline)
+                .await
+                .map_err(|error| match error {
+                    GaveUp::Error(error) => error,
+                    GaveUp::Unsent => AskError::NotSent(self.unsent()),
+                })
         }
     }
 

@@ -53,7 +53,9 @@ pub enum TellError {
         node: NodeName,
     },
     /// Nobody took the shard in time, or its owner could not be reached. Not executed; try again later.
-    #[error("shard {shard} of {kind}/{id} has no owner that can be reached; the message was not sent")]
+    #[error(
+        "shard {shard} of {kind}/{id} has no owner that can be reached; the message was not sent"
+    )]
     NoOwner {
         /// The entity's kind.
         kind: &'static str,
@@ -83,7 +85,9 @@ pub enum TellError {
         limit: usize,
     },
     /// This node computes another shard for the id than the sender does. Not executed; all nodes need the same custom hash function.
-    #[error("the nodes do not agree on the hash of kind `{kind}`; use the same function everywhere")]
+    #[error(
+        "the nodes do not agree on the hash of kind `{kind}`; use the same function everywhere"
+    )]
     HashDiffers {
         /// The kind.
         kind: &'static str,
@@ -154,7 +158,9 @@ pub enum AskError<E: Error + 'static = Infallible> {
     #[error("the entity was stopped while it handled the message; it may have taken effect")]
     Interrupted,
     /// The connection to the entity's node broke after the message was sent and before it was answered. Unknown.
-    #[error("the connection to `{node}` was lost before it answered; the message may have taken effect")]
+    #[error(
+        "the connection to `{node}` was lost before it answered; the message may have taken effect"
+    )]
     Lost {
         /// The node.
         node: NodeName,

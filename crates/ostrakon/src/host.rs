@@ -211,7 +211,8 @@ impl<E: Entity> Host<E> {
     /// Admits nothing any more, lets every entity finish and stop, ends those that do not. Returns how many are still running.
     async fn close(&self, homes: &[Arc<Home<E>>]) -> usize {
         let cells = |homes: &[Arc<Home<E>>]| {
-            let of = |home: &Arc<Home<E>>| home.table.lock().cells.iter().cloned().collect::<Vec<_>>();
+            let of =
+                |home: &Arc<Home<E>>| home.table.lock().cells.iter().cloned().collect::<Vec<_>>();
             homes.iter().flat_map(of).collect::<Vec<Arc<Cell<E>>>>()
         };
         for home in homes {
@@ -293,7 +294,11 @@ pub(crate) trait AnyHost: Send + Sync {
     /// Delivers a message from another node, or says why not. If its entity is free and quick, it is handled before this returns.
     ///
     /// Without a task's context it is handled on a task of its own.
-    fn arrive(&self, arrival: Arrival<'_>, cx: Option<&mut TaskContext<'_>>) -> Result<(), TurnedAway>;
+    fn arrive(
+        &self,
+        arrival: Arrival<'_>,
+        cx: Option<&mut TaskContext<'_>>,
+    ) -> Result<(), TurnedAway>;
     fn open_shard(&self, shard: ShardId, epoch: Epoch);
     /// Closes one shard; returns how many of its entities would not end.
     fn close_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
@@ -329,7 +334,11 @@ impl<E: Entity> AnyHost for Host<E> {
         EntityRef::of(host, id.clone()).try_tell(message)
     }
 
-    fn arrive(&self, arrival: Arrival<'_>, cx: Option<&mut TaskContext<'_>>) -> Result<(), TurnedAway> {
+    fn arrive(
+        &self,
+        arrival: Arrival<'_>,
+        cx: Option<&mut TaskContext<'_>>,
+    ) -> Result<(), TurnedAway> {
         let place = self.place(&arrival.id).map_err(TellError::from);
         let place = match place {
             Ok(place) if arrival.claim.is_none_or(|claim| claim.shard == place.shard) => place,

@@ -51,8 +51,8 @@ pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
 pub use stream::{ConsumerGone, EntityStream, StreamReply};
 pub use topic::Topic;
-pub use trace::{InvalidTraceContext, TraceContext};
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
+pub use trace::{InvalidTraceContext, TraceContext};
 
 /// What generated code needs. Not for people.
 #[doc(hidden)]

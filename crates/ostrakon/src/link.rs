@@ -269,10 +269,16 @@ impl Link {
     /// Takes an ask back; what has been sent is cancelled.
     pub(crate) fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
         let mut state = self.state.lock();
-        let is_it = |found: &mut Request| found.asker.as_ref().is_some_and(|asker| asker.is(settle));
+        let is_it =
+            |found: &mut Request| found.asker.as_ref().is_some_and(|asker| asker.is(settle));
         let known = state.requests.get_mut(request).is_some_and(is_it);
-        let request = if known { Some(request) } else { state.requests.find(settle) };
-        let Some((id, request)) = request.and_then(|id| Some((id, state.requests.remove(id)?))) else {
+        let request = if known {
+            Some(request)
+        } else {
+            state.requests.find(settle)
+        };
+        let Some((id, request)) = request.and_then(|id| Some((id, state.requests.remove(id)?)))
+        else {
             return Withdrawn::Sent;
         };
         if state.outbox.withdraw(request.spot) {
@@ -396,7 +402,8 @@ impl Link {
 
     /// Something was heard from the other side.
     fn heard_now(&self) {
-        self.heard.store(self.clock.now().as_nanos(), Ordering::Relaxed);
+        self.heard
+            .store(self.clock.now().as_nanos(), Ordering::Relaxed);
     }
 
     /// For how long nothing has been heard.
@@ -491,7 +498,12 @@ impl State {
     }
 
     /// Enters a message and what it asks for.
-    fn enter(&mut self, link: &Arc<Link>, message: &Outgoing<'_>, ports: &mut Vec<Port>) -> RequestId {
+    fn enter(
+        &mut self,
+        link: &Arc<Link>,
+        message: &Outgoing<'_>,
+        ports: &mut Vec<Port>,
+    ) -> RequestId {
         let token = self.token();
         let mut spot = Spot::Large { token };
         let own = message.asker.map(asker_id);
@@ -554,8 +566,13 @@ impl State {
         };
         let [first, second] = tags;
         let all = || first.iter().chain(&second).chain(&more).copied();
-        spot = self.outbox.push(message.lane, token, |out| frame.put(out, all()));
-        for id in all().map(|tag| tag.request).chain((request != 0).then_some(request)) {
+        spot = self
+            .outbox
+            .push(message.lane, token, |out| frame.put(out, all()));
+        for id in all()
+            .map(|tag| tag.request)
+            .chain((request != 0).then_some(request))
+        {
             if let Some(entry) = self.requests.get_mut(id) {
                 entry.spot = spot;
             }

@@ -99,7 +99,11 @@ impl Node {
 
     fn entity_elsewhere<E: Entity>(&self, id: EntityId) -> EntityRef<E> {
         let entity = TypeId::of::<E>();
-        let reached = self.0.reached.iter().find(|reached| reached.entity == entity);
+        let reached = self
+            .0
+            .reached
+            .iter()
+            .find(|reached| reached.entity == entity);
         let lanes = reached.zip(self.0.hub.as_ref()).and_then(|(reached, hub)| {
             let lanes = hub.lanes(&reached.group.name)?;
             Some((reached, lanes))

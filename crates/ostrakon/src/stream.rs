@@ -64,7 +64,10 @@ impl<T: Payload> StreamReply<T> {
             items,
             credit: Arc::clone(&credit),
         });
-        (Self(Target::Here(pipe)), EntityStream::new(receiver, credit))
+        (
+            Self(Target::Here(pipe)),
+            EntityStream::new(receiver, credit),
+        )
     }
 
     /// Sends one item; waits while the consumer is behind.

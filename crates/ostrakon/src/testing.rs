@@ -8,10 +8,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use ostrakon_core::{Incarnation, NodeName, ShardGroup, ShardMap};
+use ostrakon_core::{Incarnation, NodeName, ShardGroup};
 use tokio::net::TcpListener;
 
-pub use ostrakon_core::{Assignment, Version};
+pub use ostrakon_core::{Assignment, ShardMap, Version};
 
 use crate::{
     Limits, Node, Security, StartError,
@@ -58,7 +58,9 @@ impl Fixed {
         };
         let (listener, address) = bind(&self.listen).await.map_err(failed)?;
         self.security.check(&self.cluster, name, address)?;
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let nanos = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
         let parts = HubParts {
             me: Me {

@@ -65,10 +65,15 @@ impl<E: Entity> Topic<E> {
         let answers = futures_util::future::join_all(asks).await;
         let nodes = receivers.iter().map(|(node, _)| node.clone());
         let has_receiver = |answer: &Result<R, AskError>| {
-            let nobody = |error: &AskError| matches!(error, AskError::NotSent(TellError::NoSuchActor { .. }));
+            let nobody = |error: &AskError| {
+                matches!(error, AskError::NotSent(TellError::NoSuchActor { .. }))
+            };
             !answer.as_ref().is_err_and(nobody)
         };
-        nodes.zip(answers).filter(|(_, answer)| has_receiver(answer)).collect()
+        nodes
+            .zip(answers)
+            .filter(|(_, answer)| has_receiver(answer))
+            .collect()
     }
 
     fn receivers(&self) -> Vec<(NodeName, E::Ref)> {

@@ -57,7 +57,9 @@ impl Topology {
     /// Notes that there is a node.
     pub(crate) fn add(&self, name: &NodeName) {
         self.0.send_if_modified(|snapshot| {
-            let place = snapshot.members.binary_search_by(|member| member.name.cmp(name));
+            let place = snapshot
+                .members
+                .binary_search_by(|member| member.name.cmp(name));
             let Err(place) = place else {
                 return false;
             };

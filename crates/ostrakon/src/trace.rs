@@ -116,8 +116,19 @@ mod tests {
     #[test]
     fn what_is_no_header_is_refused() {
         let zero = format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32));
-        for text in ["", "00", "hello", &zero, &HEADER.to_uppercase(), &format!("{HEADER}-x")] {
-            assert_eq!(text.parse::<TraceContext>(), Err(InvalidTraceContext), "{text}");
+        for text in [
+            "",
+            "00",
+            "hello",
+            &zero,
+            &HEADER.to_uppercase(),
+            &format!("{HEADER}-x"),
+        ] {
+            assert_eq!(
+                text.parse::<TraceContext>(),
+                Err(InvalidTraceContext),
+                "{text}"
+            );
         }
         assert_eq!(TraceContext::from_bytes(&[0; 24]), None);
         assert_eq!(TraceContext::from_bytes(&[0; 26]), None);

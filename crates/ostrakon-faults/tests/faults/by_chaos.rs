@@ -29,7 +29,7 @@ async fn mild_chaos_loses_and_changes_nothing() {
 async fn cutting_chaos_breaks_connections_but_changes_no_byte() {
     let proxy = Proxy::to(echo_server().await).unwrap();
     proxy.unleash(without_long_waits(Chaos::cutting(2)));
-    for _ in 0..10 {
+    for _ in 0..30 {
         let (echoed, expected) = echo_until_broken(&proxy).await;
         assert!(expected.starts_with(&echoed));
     }
@@ -44,7 +44,7 @@ async fn corrupting_chaos_flips_bits() {
     let proxy = Proxy::to(echo_server().await).unwrap();
     proxy.unleash(without_long_waits(Chaos::corrupting(3)));
     let mut changed = 0;
-    for _ in 0..10 {
+    for _ in 0..30 {
         let (echoed, expected) = echo_until_broken(&proxy).await;
         changed += echoed.iter().zip(&expected).filter(|(e, x)| e != x).count();
     }

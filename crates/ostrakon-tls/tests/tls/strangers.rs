@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use ostrakon_tls::{
-    Flaw, InvalidIdentity, Role, Tls, TlsError,
+    Flaw, Identity, InvalidIdentity, Role, Tls, TlsError, UtcTime,
     make::{Issued, Validity},
 };
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SanType};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, SanType, SigningKey,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio_rustls::{
     TlsAcceptor, TlsConnector,
@@ -125,7 +128,7 @@ async fn whoever_has_a_certificate_cannot_issue_others() {
     let client = params.signed_by(&key, &root.issuer).unwrap();
     let forged = issue_by(
         &Issuer::from_params(&params, &key),
-        &["ostrakon://prod/admin/me"],
+        &leaf(&["ostrakon://prod/admin/me"]),
     );
     let chain = Issued {
         cert_pem: format!("{}{}", forged.cert_pem, client.pem()),
@@ -137,6 +140,30 @@ async fn whoever_has_a_certificate_cannot_issue_others() {
         matches!(&flaw, Flaw::Unverifiable { reason } if reason.contains("EndEntityUsedAsCa")),
         "{flaw:?}"
     );
+}
+
+#[test]
+fn a_node_whose_certificate_cannot_serve_learns_it_before_it_starts() {
+    let (lab, root) = (Lab::new(), Root::new());
+    for (role, may_start) in [("node", false), ("client", true)] {
+        let mut params = leaf(&[&format!("ostrakon://prod/{role}/me")]);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let files = lab.write(&root.pem, "me", &issue_by(&root.issuer, &params));
+        match Tls::load(files) {
+            Ok(_) => assert!(may_start, "{role}"),
+            Err(error) => assert!(
+                !may_start
+                    && matches!(
+                        error,
+                        TlsError::BadCertificate {
+                            flaw: Flaw::WrongPurpose,
+                            ..
+                        }
+                    ),
+                "{role}: {error:?}"
+            ),
+        }
+    }
 }
 
 #[tokio::test]
@@ -192,10 +219,7 @@ async fn met_by(server: &Tls, certificate: Option<&Issued>) -> (TlsError, TlsErr
 async fn meet(
     server: &Tls,
     certificate: Option<&Issued>,
-) -> (
-    Result<ostrakon_tls::Identity, TlsError>,
-    Result<u8, TlsError>,
-) {
+) -> (Result<Identity, TlsError>, Result<u8, TlsError>) {
     let (theirs, ours) = duplex(16 * 1024);
     let connector = careless_client(certificate);
     let name = ServerName::try_from("whoever").unwrap();
@@ -264,26 +288,24 @@ impl Root {
     }
 
     fn issue(&self, uris: &[&str]) -> Issued {
-        issue_by(&self.issuer, uris)
+        issue_by(&self.issuer, &leaf(uris))
     }
 }
 
-fn issue_by(issuer: &Issuer<'_, impl rcgen::SigningKey>, uris: &[&str]) -> Issued {
+fn issue_by(issuer: &Issuer<'_, impl SigningKey>, params: &CertificateParams) -> Issued {
     let key = KeyPair::generate().unwrap();
     Issued {
-        cert_pem: leaf(uris).signed_by(&key, issuer).unwrap().pem(),
+        cert_pem: params.signed_by(&key, issuer).unwrap().pem(),
         key_pem: key.serialize_pem(),
-        expires_at: ostrakon_tls::UtcTime::now(),
+        expires_at: UtcTime::now(),
     }
 }
 
 fn leaf(uris: &[&str]) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::ExplicitNoCa;
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(rcgen::DnType::CommonName, "leaf");
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "leaf");
     params.subject_alt_names = uris
         .iter()
         .map(|&uri| SanType::URI(uri.try_into().unwrap()))

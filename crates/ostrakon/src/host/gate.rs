@@ -66,12 +66,7 @@ pin_project! {
 }
 
 impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
-    pub(crate) fn new(
-        cell: &'c Cell<E>,
-        serves: Serves<'c>,
-        span: tracing::Span,
-        code: F,
-    ) -> Self {
+    pub(crate) fn new(cell: &'c Cell<E>, serves: Serves<'c>, span: tracing::Span, code: F) -> Self {
         Self {
             cell,
             serves,

@@ -304,7 +304,10 @@ impl<E: Entity> Turn<'_, E> {
         self.cell.home.stats.given_up.one();
         match ask {
             Some(ask) => ask.pending.fail(AskError::NotSent(error.into())),
-            None => self.bury(DeadReason::Unreadable(Cause::said(&error.to_string())), None),
+            None => self.bury(
+                DeadReason::Unreadable(Cause::said(&error.to_string())),
+                None,
+            ),
         }
     }
 

@@ -80,7 +80,10 @@ pub(crate) enum TurnedAway {
         /// The message and its replies, which must not be dropped before they have been told to be silent.
         letter: Box<dyn Any + Send>,
     },
-    Refused { error: TellError, ask: Option<Ask> },
+    Refused {
+        error: TellError,
+        ask: Option<Ask>,
+    },
 }
 
 impl TurnedAway {

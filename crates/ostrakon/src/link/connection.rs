@@ -5,8 +5,7 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
-    io,
+    fmt, io,
     pin::Pin,
     sync::{Arc, Weak, atomic::Ordering},
     task::{Context, Poll, ready},
@@ -212,7 +211,10 @@ impl Connection {
     /// Takes what is to be written next.
     fn take(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut state = self.link.state.lock();
-        if let Some(end) = state.session(self.session).and_then(|session| session.cut.take()) {
+        if let Some(end) = state
+            .session(self.session)
+            .and_then(|session| session.cut.take())
+        {
             return Err(end);
         }
         // Askers that were just answered tend to ask again at once: wait for them, but never longer than it takes to let
@@ -271,7 +273,9 @@ impl Connection {
             let length = bytes.len();
             let part = range.end - length..range.end;
             debug_assert!(part.start > start);
-            self.sign(LaneKey::None, |out| frame::put_parts_read(out, length as u64));
+            self.sign(LaneKey::None, |out| {
+                frame::put_parts_read(out, length as u64)
+            });
             if let Some(whole) = inbox.part(part, last).map_err(End::Bad)? {
                 let frame = Frame::read(frame::body(&whole)).map_err(End::Bad)?;
                 self.handle(frame, cx)?;
@@ -297,7 +301,11 @@ impl Connection {
                 }
             }
             Frame::Cancel { request } => self.link.cancel(self.session, request),
-            Frame::Fence { token, group, shard } => self.fence(token, group, shard),
+            Frame::Fence {
+                token,
+                group,
+                shard,
+            } => self.fence(token, group, shard),
             Frame::Fenced { token } => self.link.fenced(token),
             Frame::PartsRead { bytes } => self.link.parts_read(bytes),
             Frame::Goodbye { reason } => {
@@ -356,8 +364,16 @@ impl Connection {
         };
         let nobody = EntityId::new("-").expect("a valid id");
         let about = match &request.asker {
-            Some(asker) => About { node: &self.link.peer, kind: asker.kind, id: &asker.id },
-            None => About { node: &self.link.peer, kind: "-", id: &nobody },
+            Some(asker) => About {
+                node: &self.link.peer,
+                kind: asker.kind,
+                id: &asker.id,
+            },
+            None => About {
+                node: &self.link.peer,
+                kind: "-",
+                id: &nobody,
+            },
         };
         let error = fault.error(&about);
         request.fail(&error);
@@ -466,7 +482,9 @@ impl Connection {
             payload: message.payload,
             ports,
             ask,
-            trace: message.option(option::TRACE).and_then(TraceContext::from_bytes),
+            trace: message
+                .option(option::TRACE)
+                .and_then(TraceContext::from_bytes),
             load: &self.link.load,
         };
         match host.arrive(arrival, Some(cx)) {
@@ -514,7 +532,10 @@ impl Connection {
                 ports.push(Port::Items(ItemsPort { codec, sink }));
                 continue;
             }
-            let own = guests.asking.as_ref().filter(|_| tag.request == message.request);
+            let own = guests
+                .asking
+                .as_ref()
+                .filter(|_| tag.request == message.request);
             let guest = match own {
                 Some(guest) => Arc::clone(guest),
                 None => {
@@ -523,7 +544,10 @@ impl Connection {
                     guest
                 }
             };
-            ports.push(Port::Answer(AnswerPort::new(codec, guest as Arc<dyn AnswerSink>)));
+            ports.push(Port::Answer(AnswerPort::new(
+                codec,
+                guest as Arc<dyn AnswerSink>,
+            )));
         }
         Ok(ports)
     }
@@ -554,11 +578,7 @@ impl Connection {
     pub(crate) async fn finish(mut self, end: &End) {
         let says_why = match end {
             End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Silent | End::Replaced => true,
-            End::Closed
-            | End::Goodbye(_)
-            | End::Io(_)
-            | End::NotReading
-            | End::NoControl => false,
+            End::Closed | End::Goodbye(_) | End::Io(_) | End::NotReading | End::NoControl => false,
         };
         if says_why {
             let reason = end.to_string();
@@ -566,7 +586,8 @@ impl Connection {
             // Whoever does not listen any more will learn it otherwise.
             let _ = tokio::time::timeout(LAST_WORDS, said).await;
         }
-        self.link.session_over(self.session, &self.writing, self.written);
+        self.link
+            .session_over(self.session, &self.writing, self.written);
     }
 
     async fn say_goodbye(&mut self, reason: &str, all: bool) -> io::Result<()> {
@@ -603,7 +624,10 @@ struct Guests {
 impl Guests {
     /// Nothing is to be said about them.
     fn forget(&self) {
-        self.asking.iter().chain(&self.replying).for_each(|guest| guest.forget());
+        self.asking
+            .iter()
+            .chain(&self.replying)
+            .for_each(|guest| guest.forget());
         self.streams.iter().for_each(|stream| stream.forget());
     }
 
@@ -656,7 +680,11 @@ impl Link {
         let Some(session) = state.session(session) else {
             return;
         };
-        let guest = session.guests.remove(&request).as_ref().and_then(Weak::upgrade);
+        let guest = session
+            .guests
+            .remove(&request)
+            .as_ref()
+            .and_then(Weak::upgrade);
         let credit = session.streams.remove(&request);
         drop(state);
         if let Some(guest) = guest {

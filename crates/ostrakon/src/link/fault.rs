@@ -48,14 +48,19 @@ impl<'a> Fault<'a> {
     fn new(code: u64, text: impl Into<Cow<'a, str>>) -> Self {
         let mut text = text.into();
         if text.len() > MOST_TEXT {
-            let end = (0..=MOST_TEXT).rev().find(|&end| text.is_char_boundary(end));
+            let end = (0..=MOST_TEXT)
+                .rev()
+                .find(|&end| text.is_char_boundary(end));
             text = Cow::Owned(text[..end.unwrap_or(0)].to_owned());
         }
         Self { code, text }
     }
 
     pub(crate) fn unsupported(kind: u8) -> Self {
-        Self::new(UNSUPPORTED, format!("frames of kind {kind} are unknown here"))
+        Self::new(
+            UNSUPPORTED,
+            format!("frames of kind {kind} are unknown here"),
+        )
     }
 
     pub(crate) fn read(fields: &mut Fields<'a>) -> Result<Self, BadFrame> {
@@ -127,7 +132,9 @@ impl<'a> Fault<'a> {
             FAILED => AskError::Failed(cause()),
             NO_REPLY => AskError::NoReply,
             INTERRUPTED => AskError::Interrupted,
-            LOST => AskError::Lost { node: about.node.clone() },
+            LOST => AskError::Lost {
+                node: about.node.clone(),
+            },
             BAD_REPLY => AskError::BadReply(CodecError::remote(about.node, &self.text)),
             _ => AskError::NotSent(self.tell_error(about)),
         }
@@ -136,7 +143,9 @@ impl<'a> Fault<'a> {
     fn tell_error(&self, about: &About<'_>) -> TellError {
         let (kind, id, node) = (about.kind, || about.id.clone(), || about.node.clone());
         match self.code {
-            UNKNOWN_KIND => TellError::UnknownKind { kind: kind.to_owned() },
+            UNKNOWN_KIND => TellError::UnknownKind {
+                kind: kind.to_owned(),
+            },
             OVERLOADED => TellError::Overloaded {
                 kind,
                 id: id(),
@@ -144,7 +153,10 @@ impl<'a> Fault<'a> {
             },
             STOPPED => TellError::Stopped { kind, id: id() },
             CODEC => TellError::Codec(CodecError::remote(about.node, &self.text)),
-            NO_SUCH_ACTOR => TellError::NoSuchActor { name: id(), node: node() },
+            NO_SUCH_ACTOR => TellError::NoSuchActor {
+                name: id(),
+                node: node(),
+            },
             CONGESTED => TellError::Congested { node: node() },
             _ => TellError::Unsupported {
                 node: node(),

@@ -217,16 +217,31 @@ impl<'a> Frame<'a> {
         Ok(match kind {
             kind::MESSAGE => Self::Message(Message::read(body, request, fields)?),
             kind::RETURNED => Self::Returned(Returned::read(fields)?),
-            kind::ANSWER => Self::Answer { request, bytes: fields.0 },
-            kind::FAULT => Self::Fault { request, fault: Fault::read(&mut fields)? },
+            kind::ANSWER => Self::Answer {
+                request,
+                bytes: fields.0,
+            },
+            kind::FAULT => Self::Fault {
+                request,
+                fault: Fault::read(&mut fields)?,
+            },
             kind::DROPPED => Self::Dropped {
                 kind: fields.text(EntityKind::MAX_LEN)?,
                 id: fields.text(EntityId::MAX_LEN)?,
                 fault: Fault::read(&mut fields)?,
             },
-            kind::ITEM => Self::Item { request, bytes: fields.0 },
-            kind::END => Self::End { request, how: EndOfStream::read(&mut fields)? },
-            kind::CREDIT => Self::Credit { request, units: fields.small()? },
+            kind::ITEM => Self::Item {
+                request,
+                bytes: fields.0,
+            },
+            kind::END => Self::End {
+                request,
+                how: EndOfStream::read(&mut fields)?,
+            },
+            kind::CREDIT => Self::Credit {
+                request,
+                units: fields.small()?,
+            },
             kind::CANCEL => Self::Cancel { request },
             kind::FENCE => Self::Fence {
                 token: request,
@@ -234,11 +249,18 @@ impl<'a> Frame<'a> {
                 shard: fields.shard()?,
             },
             kind::FENCED => Self::Fenced { token: request },
-            kind::PART => Self::Part { last: fields.byte()? != 0, bytes: fields.0 },
-            kind::PARTS_READ => Self::PartsRead { bytes: fields.number()? },
+            kind::PART => Self::Part {
+                last: fields.byte()? != 0,
+                bytes: fields.0,
+            },
+            kind::PARTS_READ => Self::PartsRead {
+                bytes: fields.number()?,
+            },
             kind::PING => Self::Ping { token: request },
             kind::PONG => Self::Pong { token: request },
-            kind::GOODBYE => Self::Goodbye { reason: fields.text(MOST)? },
+            kind::GOODBYE => Self::Goodbye {
+                reason: fields.text(MOST)?,
+            },
             kind::VOID => Self::Void,
             kind => Self::Unknown { kind, request },
         })
@@ -282,7 +304,11 @@ impl<'a> Message<'a> {
             }
             PortTag::read(&mut fields)?;
         }
-        if fields.0.is_empty() { Ok(()) } else { Err(BadFrame::ManyPorts) }
+        if fields.0.is_empty() {
+            Ok(())
+        } else {
+            Err(BadFrame::ManyPorts)
+        }
     }
 
     /// The replies inside the message, in the order in which it numbers them.
@@ -320,7 +346,11 @@ impl<'a> Returned<'a> {
         }
         let request = fields.number()?;
         let message = Message::read(body, request, fields)?;
-        Ok(Self { owner, epoch, message })
+        Ok(Self {
+            owner,
+            epoch,
+            message,
+        })
     }
 }
 
@@ -496,7 +526,9 @@ pub(crate) fn put_returned(out: &mut Vec<u8>, owner: &str, epoch: Epoch, message
 }
 
 pub(crate) fn put_answer(out: &mut Vec<u8>, request: RequestId, bytes: &[u8]) {
-    put(out, kind::ANSWER, request, |out| out.extend_from_slice(bytes));
+    put(out, kind::ANSWER, request, |out| {
+        out.extend_from_slice(bytes)
+    });
 }
 
 pub(crate) fn put_fault(out: &mut Vec<u8>, request: RequestId, fault: &Fault<'_>) {
@@ -520,7 +552,9 @@ pub(crate) fn put_end(out: &mut Vec<u8>, request: RequestId, how: EndOfStream) {
 }
 
 pub(crate) fn put_credit(out: &mut Vec<u8>, request: RequestId, units: u32) {
-    put(out, kind::CREDIT, request, |out| put_number(out, u64::from(units)));
+    put(out, kind::CREDIT, request, |out| {
+        put_number(out, u64::from(units))
+    });
 }
 
 pub(crate) fn put_cancel(out: &mut Vec<u8>, request: RequestId) {
@@ -558,7 +592,9 @@ pub(crate) fn put_pong(out: &mut Vec<u8>, token: RequestId) {
 }
 
 pub(crate) fn put_goodbye(out: &mut Vec<u8>, reason: &str) {
-    put(out, kind::GOODBYE, 0, |out| put_section(out, reason.as_bytes()));
+    put(out, kind::GOODBYE, 0, |out| {
+        put_section(out, reason.as_bytes())
+    });
 }
 
 /// How long the first frame in `bytes` is, its length field included; `None` if that cannot be told yet.

@@ -101,16 +101,19 @@ impl Guest {
         if class == Class::Answer {
             // It had no room; that much can be said.
             let fault = Fault::of(&AskError::NoReply);
-            self.link.reply(self.session, Class::Sign, LaneKey::None, |out| {
-                frame::put_fault(out, self.request, &fault);
-            });
+            self.link
+                .reply(self.session, Class::Sign, LaneKey::None, |out| {
+                    frame::put_fault(out, self.request, &fault);
+                });
         }
         Answered::TooLate
     }
 
     fn send_fault(&self, error: &AskError) {
         let fault = Fault::of(error);
-        self.answer_with(Class::Sign, |out| frame::put_fault(out, self.request, &fault));
+        self.answer_with(Class::Sign, |out| {
+            frame::put_fault(out, self.request, &fault)
+        });
     }
 }
 
@@ -120,7 +123,9 @@ impl Settle for Guest {
     fn begin(&self) -> bool {
         let wanted = self.stage.begin();
         if wanted && self.opens_stream {
-            self.answer_with(Class::Answer, |out| frame::put_answer(out, self.request, &[]));
+            self.answer_with(Class::Answer, |out| {
+                frame::put_answer(out, self.request, &[])
+            });
         }
         wanted
     }

@@ -97,7 +97,9 @@ struct Ready {
 /// Why two nodes do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
-    #[error("it speaks protocol versions {oldest} to {newest}, this node {OLDEST} to {NEWEST}; upgrade the older one")]
+    #[error(
+        "it speaks protocol versions {oldest} to {newest}, this node {OLDEST} to {NEWEST}; upgrade the older one"
+    )]
     Version { oldest: u16, newest: u16 },
     #[error("it belongs to cluster `{theirs}`, this node to `{ours}`; check the addresses")]
     OtherCluster { ours: String, theirs: String },
@@ -108,7 +110,11 @@ pub(crate) enum Refusal {
     #[error("it has this node's own name `{name}`; give each node its own")]
     SameName { name: NodeName },
     #[error("its shard group `{group}` is {theirs}, here it is {ours}; all nodes need the same")]
-    OtherGroup { group: String, ours: String, theirs: String },
+    OtherGroup {
+        group: String,
+        ours: String,
+        theirs: String,
+    },
     #[error("its certificate is for `{proven}`, but it says to be node `{said}`")]
     OtherIdentity { proven: String, said: String },
     #[error("its certificate has the role `{role}`, which may not connect as a node")]
@@ -154,7 +160,11 @@ impl Me {
     }
 
     /// Judges who dials. What depends on the connections that exist is for the caller to judge.
-    pub(crate) fn judge(&self, hello: &Hello, identity: Option<&Identity>) -> Result<NodeName, Refusal> {
+    pub(crate) fn judge(
+        &self,
+        hello: &Hello,
+        identity: Option<&Identity>,
+    ) -> Result<NodeName, Refusal> {
         if hello.cluster != self.cluster {
             return Err(Refusal::OtherCluster {
                 ours: self.cluster.clone(),
@@ -179,7 +189,12 @@ impl Me {
     }
 
     /// Judges who answers.
-    fn judge_welcome(&self, welcome: &Welcome, to: &NodeName, identity: Option<&Identity>) -> Result<(), Refusal> {
+    fn judge_welcome(
+        &self,
+        welcome: &Welcome,
+        to: &NodeName,
+        identity: Option<&Identity>,
+    ) -> Result<(), Refusal> {
         if welcome.node != to.as_str() {
             return Err(Refusal::NotMe {
                 wanted: to.to_string(),
@@ -267,7 +282,9 @@ pub(crate) async fn dial(
     wire.flush().await?;
     let welcome = match read_text(wire).await? {
         Judgement::Welcome(welcome) => welcome,
-        Judgement::Refused(reason) => return Err(HandshakeError::RefusedByPeer(shortened_reason(reason))),
+        Judgement::Refused(reason) => {
+            return Err(HandshakeError::RefusedByPeer(shortened_reason(reason)));
+        }
     };
     me.judge_welcome(&welcome, to, identity.as_ref())
         .map_err(HandshakeError::Refused)?;
@@ -281,7 +298,9 @@ fn shortened_reason(reason: String) -> String {
 }
 
 /// Reads who dials.
-pub(crate) async fn read_hello(wire: &mut Box<dyn Wire>) -> Result<Result<Hello, Refusal>, HandshakeError> {
+pub(crate) async fn read_hello(
+    wire: &mut Box<dyn Wire>,
+) -> Result<Result<Hello, Refusal>, HandshakeError> {
     let mut opening = [0; 12];
     wire.read_exact(&mut opening).await?;
     if opening[..8] != MAGIC {
@@ -317,12 +336,17 @@ pub(crate) async fn welcome(
     if ready.challenge == challenge {
         Ok(())
     } else {
-        Err(HandshakeError::Stranger("it answers a challenge that was not given"))
+        Err(HandshakeError::Stranger(
+            "it answers a challenge that was not given",
+        ))
     }
 }
 
 /// Tells the dialer why it is not let in.
-pub(crate) async fn refuse(wire: &mut Box<dyn Wire>, refusal: &Refusal) -> Result<(), HandshakeError> {
+pub(crate) async fn refuse(
+    wire: &mut Box<dyn Wire>,
+    refusal: &Refusal,
+) -> Result<(), HandshakeError> {
     write_text(wire, &Judgement::Refused(refusal.to_string())).await?;
     wire.shutdown().await?;
     Ok(())
@@ -346,7 +370,9 @@ async fn write_text(wire: &mut Box<dyn Wire>, text: &impl Serialize) -> io::Resu
 async fn read_text<T: DeserializeOwned>(wire: &mut Box<dyn Wire>) -> Result<T, HandshakeError> {
     let length = wire.read_u32_le().await? as usize;
     if length > MOST {
-        return Err(HandshakeError::Stranger("it says more than a handshake needs"));
+        return Err(HandshakeError::Stranger(
+            "it says more than a handshake needs",
+        ));
     }
     let mut bytes = Vec::new();
     // Grows with what really comes, not with what was announced.
@@ -354,7 +380,8 @@ async fn read_text<T: DeserializeOwned>(wire: &mut Box<dyn Wire>) -> Result<T, H
     if read < length {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    rmp_serde::from_slice(&bytes).map_err(|_| HandshakeError::Stranger("it says something unreadable"))
+    rmp_serde::from_slice(&bytes)
+        .map_err(|_| HandshakeError::Stranger("it says something unreadable"))
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use ostrakon_core::{Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardMap, Time, Version};
+use ostrakon_core::{
+    Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardMap, Time, Version,
+};
 use tokio::{net::TcpListener, sync::watch, task::AbortHandle};
 
 use super::{
@@ -82,7 +84,14 @@ pub(crate) struct KnownKind {
 impl Hub {
     /// A hub that listens on this port already; it lets nobody in before [`Hub::open`].
     pub(crate) fn new(parts: HubParts, address: SocketAddr) -> Arc<Self> {
-        let HubParts { me, limits, security, clock, topology, actors } = parts;
+        let HubParts {
+            me,
+            limits,
+            security,
+            clock,
+            topology,
+            actors,
+        } = parts;
         let map = ShardMap::unowned(Version::default(), &me.groups);
         Arc::new_cyclic(|hub: &Weak<Self>| {
             let lanes = me.groups.iter().map(|group| {
@@ -155,16 +164,20 @@ impl Hub {
     /// The host of a kind on this node.
     pub(crate) fn host(&self, kind: &str) -> Result<Arc<dyn AnyHost>, TellError> {
         let host = self.kind(kind).and_then(|known| known.host.clone());
-        host.ok_or_else(|| TellError::UnknownKind { kind: kind.to_owned() })
+        host.ok_or_else(|| TellError::UnknownKind {
+            kind: kind.to_owned(),
+        })
     }
 
     /// The host of an actor on this node.
     pub(crate) fn actor_host(&self, kind: &str, name: &str) -> Result<Arc<dyn AnyHost>, TellError> {
         let name = EntityId::new(name)?;
-        self.actors.host_of(kind, &name).ok_or_else(|| TellError::NoSuchActor {
-            name,
-            node: self.me.name.clone(),
-        })
+        self.actors
+            .host_of(kind, &name)
+            .ok_or_else(|| TellError::NoSuchActor {
+                name,
+                node: self.me.name.clone(),
+            })
     }
 
     /// The deadline of a message that leaves so many milliseconds.
@@ -244,11 +257,14 @@ impl Hub {
 
     fn hosts_in<'a>(&'a self, group: &'a GroupName) -> impl Iterator<Item = &'a Arc<dyn AnyHost>> {
         let kinds = self.kinds.get().into_iter().flatten();
-        kinds.filter(move |known| known.group == *group).filter_map(|known| known.host.as_ref())
+        kinds
+            .filter(move |known| known.group == *group)
+            .filter_map(|known| known.host.as_ref())
     }
 
     fn open_shard(&self, group: &GroupName, shard: ShardId, epoch: Epoch) {
-        self.hosts_in(group).for_each(|host| host.open_shard(shard, epoch));
+        self.hosts_in(group)
+            .for_each(|host| host.open_shard(shard, epoch));
     }
 
     async fn close_shard(&self, group: &GroupName, shard: ShardId) {
@@ -267,7 +283,10 @@ impl Hub {
         };
         let arrival = Arrival {
             id: parcel.id.clone(),
-            claim: Some(Claim { shard: parcel.shard, epoch }),
+            claim: Some(Claim {
+                shard: parcel.shard,
+                epoch,
+            }),
             payload: &parcel.payload,
             ports: parcel.ports.clone(),
             ask: parcel.asker.as_ref().map(|asker| Ask {
@@ -305,7 +324,8 @@ impl Hub {
     pub(crate) fn undelivered_named(&self, kind: &str, id: &str, reason: &'static str) {
         // The name comes from another node: only one that is known here becomes a label.
         let kind = self.known_kind(kind).unwrap_or("unknown");
-        metrics::counter!("ostrakon_undelivered_total", "kind" => kind, "reason" => reason).increment(1);
+        metrics::counter!("ostrakon_undelivered_total", "kind" => kind, "reason" => reason)
+            .increment(1);
         tracing::warn!(kind, id, reason, "a told message was not delivered");
     }
 

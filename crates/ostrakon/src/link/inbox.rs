@@ -75,7 +75,11 @@ impl Inbox {
     }
 
     /// Adds a part to the large frame that is being received; the last one completes it.
-    pub(crate) fn part(&mut self, part: Range<usize>, last: bool) -> Result<Option<Vec<u8>>, BadFrame> {
+    pub(crate) fn part(
+        &mut self,
+        part: Range<usize>,
+        last: bool,
+    ) -> Result<Option<Vec<u8>>, BadFrame> {
         let length = self.assembling.len() + part.len();
         // The limit is on the payload; names and numbers come on top.
         if length > self.limit + MOST {

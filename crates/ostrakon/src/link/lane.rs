@@ -173,7 +173,10 @@ impl Lane {
         let mut state = self.state.lock();
         self.look_up(&hub, &mut state);
         if !state.mending
-            && let Some(Route { assignment, link: Some(link) }) = &state.route
+            && let Some(Route {
+                assignment,
+                link: Some(link),
+            }) = &state.route
         {
             let message = Outgoing {
                 kind: draft.kind,
@@ -181,7 +184,11 @@ impl Lane {
                 to: self.addressee(assignment),
                 lane: LaneKey::of(&self.group, self.shard),
                 asker: draft.asker,
-                remaining: if draft.asker.is_some() { remaining(draft.now, draft.deadline) } else { 0 },
+                remaining: if draft.asker.is_some() {
+                    remaining(draft.now, draft.deadline)
+                } else {
+                    0
+                },
                 options: draft.options,
                 payload: draft.payload,
             };
@@ -207,7 +214,12 @@ impl Lane {
         }
     }
 
-    fn hold(self: &Arc<Self>, hub: &Arc<Hub>, state: &mut State, draft: Draft<'_>) -> Result<(), TellError> {
+    fn hold(
+        self: &Arc<Self>,
+        hub: &Arc<Hub>,
+        state: &mut State,
+        draft: Draft<'_>,
+    ) -> Result<(), TellError> {
         let parcel = Parcel {
             kind: draft.kind,
             id: draft.id.clone(),
@@ -219,7 +231,9 @@ impl Lane {
             payload: draft.payload.to_vec(),
         };
         let size = parcel.size();
-        if state.held.len() >= MOST_HELD || (state.held_bytes + size > MOST_HELD_BYTES && !state.held.is_empty()) {
+        if state.held.len() >= MOST_HELD
+            || (state.held_bytes + size > MOST_HELD_BYTES && !state.held.is_empty())
+        {
             return Err(TellError::Overloaded {
                 kind: parcel.kind,
                 id: parcel.id,
@@ -250,7 +264,10 @@ impl Lane {
         let Some(best) = best else {
             return;
         };
-        let same_owner = state.route.as_ref().is_some_and(|route| route.assignment.owner == best.owner);
+        let same_owner = state
+            .route
+            .as_ref()
+            .is_some_and(|route| route.assignment.owner == best.owner);
         if state.used && !same_owner {
             self.begin_mending(hub, state);
         } else {
@@ -259,7 +276,11 @@ impl Lane {
     }
 
     fn take_route(&self, hub: &Arc<Hub>, state: &mut State, assignment: Assignment) {
-        if state.route.as_ref().is_some_and(|route| route.assignment == assignment) {
+        if state
+            .route
+            .as_ref()
+            .is_some_and(|route| route.assignment == assignment)
+        {
             return;
         }
         let link = (assignment.owner != hub.me.name).then(|| hub.link(&assignment.owner));
@@ -380,7 +401,13 @@ impl Lane {
         !state.mending
     }
 
-    fn forward(&self, hub: &Arc<Hub>, state: &mut State, parcel: Parcel, now: Time) -> Result<(), Parcel> {
+    fn forward(
+        &self,
+        hub: &Arc<Hub>,
+        state: &mut State,
+        parcel: Parcel,
+        now: Time,
+    ) -> Result<(), Parcel> {
         let Some(route) = state.route.clone() else {
             return Err(parcel);
         };
@@ -394,7 +421,11 @@ impl Lane {
             to: self.addressee(&route.assignment),
             lane: LaneKey::of(&self.group, self.shard),
             asker: parcel.asker.as_ref(),
-            remaining: if parcel.asker.is_some() { remaining(now, parcel.deadline) } else { 0 },
+            remaining: if parcel.asker.is_some() {
+                remaining(now, parcel.deadline)
+            } else {
+                0
+            },
             options: &parcel.options,
             payload: &parcel.payload,
         };

@@ -37,7 +37,8 @@ pub(crate) async fn run(hub: Weak<Hub>, listener: TcpListener, most: usize) {
             }
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            metrics::counter!("ostrakon_connections_refused_total", "reason" => "too_many").increment(1);
+            metrics::counter!("ostrakon_connections_refused_total", "reason" => "too_many")
+                .increment(1);
             tracing::warn!(%from, most, "too many connections; one is refused");
             continue;
         };
@@ -56,7 +57,8 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, from: SocketAddr, place: OwnedS
     let accepted = match greeted {
         Ok(accepted) => accepted,
         Err(error) => {
-            metrics::counter!("ostrakon_connections_refused_total", "reason" => "handshake").increment(1);
+            metrics::counter!("ostrakon_connections_refused_total", "reason" => "handshake")
+                .increment(1);
             tracing::warn!(%from, %error, "a connection is refused");
             return;
         }
@@ -116,7 +118,11 @@ async fn meet(hub: &Arc<Hub>, stream: TcpStream) -> Result<Accepted, HandshakeEr
 }
 
 /// Whether a dialer is let in, and as which session.
-async fn judge(hub: &Arc<Hub>, hello: &Hello, identity: Option<&Identity>) -> Result<(Arc<Link>, u64), Refusal> {
+async fn judge(
+    hub: &Arc<Hub>,
+    hello: &Hello,
+    identity: Option<&Identity>,
+) -> Result<(Arc<Link>, u64), Refusal> {
     let name = hub.me.judge(hello, identity)?;
     if hub.is_leaving() {
         return Err(Refusal::Leaving);

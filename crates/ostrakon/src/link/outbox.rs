@@ -75,7 +75,12 @@ impl Outbox {
     }
 
     /// Puts in the frame that `write` writes.
-    pub(crate) fn push(&mut self, lane: LaneKey, token: u64, write: impl FnOnce(&mut Vec<u8>)) -> Spot {
+    pub(crate) fn push(
+        &mut self,
+        lane: LaneKey,
+        token: u64,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Spot {
         let start = self.ready.len();
         write(&mut self.ready);
         let length = self.ready.len() - start;
@@ -229,7 +234,8 @@ impl Outbox {
                 frame::make_void(frame);
             }
         });
-        self.large.retain(|large| large.sent > 0 || !look(&large.frame));
+        self.large
+            .retain(|large| large.sent > 0 || !look(&large.frame));
         self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
     }
 }

@@ -51,7 +51,12 @@ impl Security {
     }
 
     /// Checks at start what would otherwise fail with every connection, and says it when nothing is protected.
-    pub(crate) fn check(&self, cluster: &str, node: &NodeName, address: SocketAddr) -> Result<(), StartError> {
+    pub(crate) fn check(
+        &self,
+        cluster: &str,
+        node: &NodeName,
+        address: SocketAddr,
+    ) -> Result<(), StartError> {
         if !self.allows(address) {
             let address = address.to_string();
             return Err(StartError::Unprotected { address });

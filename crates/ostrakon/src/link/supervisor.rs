@@ -42,11 +42,17 @@ pub(crate) struct Established {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opened {
     /// This node; the other side has its own number for the session.
-    Here { their_session: u64 },
+    Here {
+        their_session: u64,
+    },
     There,
 }
 
-pub(crate) async fn run(hub: Weak<Hub>, link: Arc<Link>, mut incoming: mpsc::Receiver<Established>) {
+pub(crate) async fn run(
+    hub: Weak<Hub>,
+    link: Arc<Link>,
+    mut incoming: mpsc::Receiver<Established>,
+) {
     let mut next = None;
     let mut failures = 0;
     loop {
@@ -64,7 +70,11 @@ pub(crate) async fn run(hub: Weak<Hub>, link: Arc<Link>, mut incoming: mpsc::Rec
         let (end, replaced_by) = live(&hub, &link, established, &mut incoming).await;
         next = replaced_by;
         // A connection that ends at once is no better than none.
-        failures = if began.elapsed() < Duration::from_secs(1) { failures + 1 } else { 0 };
+        failures = if began.elapsed() < Duration::from_secs(1) {
+            failures + 1
+        } else {
+            0
+        };
         tracing::info!(peer = %link.peer, reason = %end, "connection ended");
         metrics::counter!("ostrakon_connections_ended_total", "reason" => end.label()).increment(1);
         if next.is_none() {
@@ -128,7 +138,9 @@ async fn is_wanted(link: &Link) {
 
 /// Doubles with every failure; a random part of it keeps nodes from trying in step.
 fn pause(limits: &super::Limits, failures: u32) -> Duration {
-    let doubled = limits.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    let doubled = limits
+        .first_pause
+        .saturating_mul(1 << failures.saturating_sub(1).min(16));
     let longest = doubled.min(limits.longest_pause);
     longest.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
@@ -169,17 +181,19 @@ pub(crate) async fn dial_for(
 
 async fn resolve(hub: &Hub, link: &Link) -> Result<SocketAddr, HandshakeError> {
     use std::io::{Error, ErrorKind};
-    let address = hub.address(&link.peer).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "its address is not known")
-    })?;
+    let address = hub
+        .address(&link.peer)
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, "its address is not known"))?;
     let mut found = tokio::net::lookup_host(&address).await?;
-    let address = found.next().ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, format!("`{address}` has no address"))
-    })?;
+    let address = found
+        .next()
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{address}` has no address")))?;
     if hub.security.allows(address) {
         return Ok(address);
     }
-    let reason = format!("{address} is not a loopback address, and plain text is allowed to those only; use TLS");
+    let reason = format!(
+        "{address} is not a loopback address, and plain text is allowed to those only; use TLS"
+    );
     Err(Error::new(ErrorKind::PermissionDenied, reason).into())
 }
 
@@ -190,13 +204,25 @@ async fn live(
     established: Established,
     incoming: &mut mpsc::Receiver<Established>,
 ) -> (End, Option<Established>) {
-    let Established { wire, session, incarnation, message, opened, place: _place } = established;
+    let Established {
+        wire,
+        session,
+        incarnation,
+        message,
+        opened,
+        place: _place,
+    } = established;
     begin(hub, link, session, incarnation, message);
     tracing::info!(peer = %link.peer, %incarnation, ?opened, "connected");
     hub.peer_is_up(&link.peer);
     let heartbeats = match opened {
         Opened::Here { their_session } => {
-            let control = control::dial(Arc::downgrade(hub), Arc::clone(link), session, their_session);
+            let control = control::dial(
+                Arc::downgrade(hub),
+                Arc::clone(link),
+                session,
+                their_session,
+            );
             Some(AbortOnDrop(tokio::spawn(control).abort_handle()))
         }
         Opened::There => None,
@@ -227,12 +253,17 @@ fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message
     let mut state = link.state.lock();
     state.phase = Phase::Up(Session::new(session, incarnation));
     // What waited may be more than this peer accepts.
-    let super::State { outbox, requests, .. } = &mut *state;
+    let super::State {
+        outbox, requests, ..
+    } = &mut *state;
     let mut too_large = Vec::new();
     outbox.recall(
         |waiting| waiting.payload.len() > most,
         |waiting| {
-            let ids = waiting.ports().map(|tag| tag.request).chain([waiting.request]);
+            let ids = waiting
+                .ports()
+                .map(|tag| tag.request)
+                .chain([waiting.request]);
             too_large.extend(ids.filter_map(|id| requests.remove(id)));
             if let (Addressee::Entity { .. }, 0) = (waiting.to, waiting.request) {
                 hub.undelivered_named(waiting.kind, waiting.id, "too_large");
@@ -242,7 +273,10 @@ fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message
     drop(state);
     link.changed.notify_waiters();
     for request in too_large {
-        let error = TellError::TooLarge { size: message, limit: most };
+        let error = TellError::TooLarge {
+            size: message,
+            limit: most,
+        };
         request.fail(&error.into());
     }
 }
