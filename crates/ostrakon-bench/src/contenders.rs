@@ -3,17 +3,19 @@
 //! Every contender hosts the same [`Counter`] and is driven by the same loops in
 //! `workload`; a module below only translates. Two traits, because the limit for
 //! memory is a bare map that has entities but nothing to send a message through.
+//! What contenders do between two processes is in `remote`, apart from all this.
 
 mod actix;
 mod kameo;
 mod limit;
 mod ours;
 mod ractor;
+pub(crate) mod remote;
 
 use std::future::Future;
 use std::ops::Range;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use tokio::task::JoinHandle;
 
@@ -26,25 +28,29 @@ use crate::workload;
 pub(crate) enum Name {
     /// Ostrakon.
     Ours,
-    /// What tokio alone can do.
+    /// What tokio alone can do; between processes, without a task per entity.
     Limit,
+    /// The limit between processes with a task and a mailbox per entity.
+    Framed,
+    /// tonic.
+    Tonic,
     /// kameo.
     Kameo,
     /// ractor.
     Ractor,
     /// actix.
     Actix,
+    /// coerce.
+    Coerce,
 }
 
 impl Name {
-    pub(crate) const PEERS: [Self; 3] = [Self::Kameo, Self::Ractor, Self::Actix];
-
     pub(crate) fn label(self) -> String {
         label(&self)
     }
 }
 
-/// Take one measurement in this process.
+/// Take one measurement that needs no other process.
 pub(crate) fn run(name: Name, measure: Measure, runtime: Runtime, pace: Pace) -> Result<Figures> {
     let memory = measure == Measure::Memory;
     let crowd = pace.crowd(name);
@@ -62,35 +68,21 @@ pub(crate) fn run(name: Name, measure: Measure, runtime: Runtime, pace: Pace) ->
         Name::Ractor => workload::run::<ractor::Ractor>(measure, runtime, pace),
         Name::Actix if memory => workload::memory::<actix::Actix>(runtime, crowd),
         Name::Actix => workload::run::<actix::Actix>(measure, runtime, pace),
+        Name::Framed | Name::Tonic | Name::Coerce => bail!("takes part between processes only"),
     }
 }
 
-/// Entities that are found by id.
-pub(crate) trait Crowd: Sized + Send + Sync + 'static {
-    /// Ready to create entities; called inside the runtime.
-    fn start(runtime: Runtime) -> impl Future<Output = Result<Self>> + Send;
-
-    /// Create the entities with the ids of `numbers` ([`id_of`]); when this
-    /// returns each of them exists, is idle and has a sum of 0.
-    fn create(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<()>> + Send;
-
-    /// [`Counter::answer`] of the entity with this id, looked up in this call.
-    fn ask_by_id(&self, id: &str, number: u64) -> impl Future<Output = Result<u64>> + Send;
-
+/// What the tasks of a contender run on.
+pub(crate) trait Threads {
     /// Run `work` to its end as a task of the runtime under measurement, never
     /// on the thread that merely waits for it.
     fn run<W>(runtime: Runtime, work: W) -> Result<Figures>
     where
         W: Future<Output = Result<Figures>> + Send + 'static,
     {
-        let mut builder = match runtime {
-            Runtime::Mt => tokio::runtime::Builder::new_multi_thread(),
-            Runtime::Ct => tokio::runtime::Builder::new_current_thread(),
-        };
-        // Ignored by the current-thread runtime.
-        builder.worker_threads(2);
-        let tokio = builder.enable_all().build()?;
-        tokio.block_on(async { Self::spawn(work).await? })
+        runtime
+            .start()?
+            .block_on(async { Self::spawn(work).await? })
     }
 
     /// Start a caller or producer.
@@ -100,6 +92,24 @@ pub(crate) trait Crowd: Sized + Send + Sync + 'static {
     {
         tokio::spawn(work)
     }
+}
+
+/// Those of tokio, for whoever does not bring its own.
+pub(crate) struct Tokio;
+
+impl Threads for Tokio {}
+
+/// Entities that are found by id.
+pub(crate) trait Crowd: Threads + Sized + Send + Sync + 'static {
+    /// Ready to create entities; called inside the runtime.
+    fn start(runtime: Runtime) -> impl Future<Output = Result<Self>> + Send;
+
+    /// Create the entities with the ids of `numbers` ([`id_of`]); when this
+    /// returns each of them exists, is idle and has a sum of 0.
+    fn create(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<()>> + Send;
+
+    /// [`Counter::answer`] of the entity with this id, looked up in this call.
+    fn ask_by_id(&self, id: &str, number: u64) -> impl Future<Output = Result<u64>> + Send;
 }
 
 /// Entities that can be sent messages through a prepared handle.

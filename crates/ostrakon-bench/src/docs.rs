@@ -10,13 +10,23 @@ use crate::machine;
 use crate::measure::Pace;
 use crate::report::Report;
 
-const VERSIONS: &[&str] = &["ostrakon", "tokio", "kameo", "ractor", "actix"];
+const VERSIONS: &[&str] = &[
+    "ostrakon",
+    "tokio",
+    "kameo",
+    "ractor",
+    "actix",
+    "ractor_cluster",
+    "libp2p",
+    "tonic",
+    "coerce",
+];
 
 const HOW_TO_READ: &str = "\
 - **Ratios count, not rates.** Contenders take turns within one run, so a ratio survives a
   different or a noisy machine; a rate does not. Differences below 1.3× are a tie.
 - `/limit` and `/best peer` are ours divided by the other: more is better for rates, less for
-  sizes, slowdowns and `hot`.
+  sizes, slowdowns, latencies, processor time and `hot`.
 - `mt` is a tokio runtime with two worker threads, `ct` the current-thread runtime. actix binds an
   actor to a thread: on `mt` its callers have one thread and its actors the other.
 - **limit** is tokio alone: a task behind an mpsc channel of 64 that answers through a oneshot
@@ -33,7 +43,24 @@ const HOW_TO_READ: &str = "\
   (one message to each included, except for the limit), time of the last tenth over the first. The
   limit's one table doubles at 917,504 entries, inside the last tenth: that pause is its slowdown.
 - Every measurement is a process of its own, after a discarded warm-up; latencies are from one call
-  in sixteen.
+  in sixteen, between processes from every call.
+- `remote_*`: a client and a server process on loopback, 1,000 entities with ids of 16 characters,
+  bodies of 32 bytes (about 60 with the envelope) or 4 KiB, answers as long as their questions.
+  `same`: both on one core, the software alone; `split`: one core each, which adds the wake-ups;
+  without either, unpinned. `cpu` is the processor time of both processes per message, `tail` the
+  p99 over the p50. Two threads a side are four threads: on two cores their p99 is the kernel's time
+  slice.
+- `remote_ask_N`: N callers, each with one call in flight to a random entity. `remote_tell`: one
+  producer, one entity; every message is accounted for at the end. `remote_stream`: one answer of
+  many items. `remote_tls`: 256 callers with encryption over the same without.
+- Between processes **limit** is a postcard struct in a frame of TCP, handled by the task that reads
+  it, all answers to one read in one write; **framed** is the same with a task and a mailbox of 16
+  per entity. The limit takes a stream over a connection of its own. **tonic** is one bidirectional
+  stream of batches of up to 64 messages in front of the same mailboxes. ractor and kameo
+  (encrypted, it cannot do without; tells acknowledged, as they would overtake each other otherwise)
+  answer from one actor instead of 1,000, coerce from 1,000 sharded ones. A connection of kameo takes
+  512 calls at most, and a sharded actor of coerce no tells.
+- With `--features peers` kameo and ractor are built with remoting, in the local rows too.
 ";
 
 /// How the run was made.
@@ -61,6 +88,7 @@ fn page(report: &Report, conditions: &Conditions) -> String {
          {conditions}\n\
          ## Results\n\n{tables}\n\
          ## Targets not met\n\n{misses}\n\
+         {absences}\
          ## How to read this\n\n{HOW_TO_READ}",
         command = conditions.command,
         conditions = conditions.describe(),
@@ -69,6 +97,7 @@ fn page(report: &Report, conditions: &Conditions) -> String {
             &[&report.misses()[..], &failures(report)].concat(),
             "None: every target above is met.",
         ),
+        absences = absences(report),
     )
 }
 
@@ -99,6 +128,14 @@ fn failures(report: &Report) -> Vec<String> {
     failures
         .map(|failure| format!("not measured: {failure}"))
         .collect()
+}
+
+fn absences(report: &Report) -> String {
+    let absences = Vec::from_iter(report.absences().iter().cloned());
+    if absences.is_empty() {
+        return String::new();
+    }
+    format!("## Did not take part\n\n{}\n", list(&absences, ""))
 }
 
 fn list(items: &[String], otherwise: &str) -> String {

@@ -17,6 +17,14 @@ pub(crate) const P99: &str = "p99";
 pub(crate) const P99_QUIET: &str = "p99_quiet";
 /// 99th percentile with the flood over the one without.
 pub(crate) const FLOOD: &str = "flood";
+/// The 99th percentile over the median.
+pub(crate) const TAIL: &str = "tail";
+/// Microseconds of processor time per message, both processes together.
+pub(crate) const CPU: &str = "cpu";
+/// The rate without encryption.
+pub(crate) const RATE_PLAIN: &str = "rate_plain";
+/// The rate with encryption over the one without.
+pub(crate) const SHARE: &str = "share";
 /// Resident bytes per idle entity.
 pub(crate) const BYTES: &str = "bytes";
 /// Time for the last tenth of the creations over the time for the first.

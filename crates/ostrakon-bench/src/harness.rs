@@ -5,25 +5,28 @@
 //! once is out of that comparison, with the reason kept for the report.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::thread;
 use std::time::Duration;
-use std::{env, thread};
 
 use anyhow::{Context, Result, bail};
 
-use crate::contenders::Name;
-use crate::figures::{BYTES, FLOOD, Figures, RATE};
-use crate::measure::{Measure, Pace, Runtime};
+use crate::case::Case;
+use crate::contenders::{Name, remote};
+use crate::entrants::entrants;
+use crate::figures::{BYTES, CPU, FLOOD, Figures, P50, RATE};
+use crate::measure::{Group, Measure, Pace};
+use crate::server::on_core;
 use crate::table::quantity;
 
 /// Far longer than any sound run takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One measure on one runtime, over all rounds.
+/// One measure under one set of conditions, over all rounds.
 pub(crate) struct Comparison {
-    pub(crate) measure: Measure,
-    pub(crate) runtime: Runtime,
+    pub(crate) case: Case,
     pub(crate) outcomes: BTreeMap<Name, Outcome>,
+    /// Who did not take part, and why.
+    pub(crate) absent: BTreeMap<Name, String>,
 }
 
 /// The medians of a contender, or why there are none.
@@ -32,33 +35,28 @@ pub(crate) type Outcome = Result<Figures, String>;
 /// One child process.
 struct Run {
     name: Name,
-    measure: Measure,
-    runtime: Runtime,
+    case: Case,
     pace: Pace,
 }
 
-/// Take every measure on both runtimes.
+/// Take every measure under all of its conditions.
 pub(crate) fn run(measures: &[Measure], pace: Pace) -> Vec<Comparison> {
-    let each = measures
-        .iter()
-        .flat_map(|measure| Runtime::ALL.map(|runtime| (*measure, runtime)));
-    each.map(|(measure, runtime)| compare(measure, runtime, pace))
-        .collect()
+    let cases = measures.iter().copied().flat_map(Case::of);
+    cases.map(|case| compare(case, pace)).collect()
 }
 
-fn compare(measure: Measure, runtime: Runtime, pace: Pace) -> Comparison {
+fn compare(case: Case, pace: Pace) -> Comparison {
     let mut rounds = BTreeMap::<Name, Result<Vec<Figures>, String>>::new();
+    let absent = absent(case.measure);
     for round in 1..=pace.rounds() {
-        for name in measure.contenders().iter().copied() {
+        for name in entrants(case.measure).iter().copied() {
+            if absent.contains_key(&name) {
+                continue;
+            }
             let Ok(taken) = rounds.entry(name).or_insert_with(|| Ok(Vec::new())) else {
                 continue;
             };
-            let run = Run {
-                name,
-                measure,
-                runtime,
-                pace,
-            };
+            let run = Run { name, case, pace };
             match run.take(round) {
                 Ok(figures) => taken.push(figures),
                 Err(reason) => drop(rounds.insert(name, Err(reason))),
@@ -70,9 +68,19 @@ fn compare(measure: Measure, runtime: Runtime, pace: Pace) -> Comparison {
         .map(|(name, runs)| (name, runs.map(|runs| Figures::medians(&runs))))
         .collect();
     Comparison {
-        measure,
-        runtime,
+        case,
         outcomes,
+        absent,
+    }
+}
+
+fn absent(measure: Measure) -> BTreeMap<Name, String> {
+    let names = entrants(measure).iter().copied();
+    match measure.group() {
+        Group::Local | Group::Memory | Group::Hot => BTreeMap::new(),
+        Group::Remote => names
+            .filter_map(|name| Some((name, remote::absence(name)?)))
+            .collect(),
     }
 }
 
@@ -85,14 +93,16 @@ impl Run {
             Err(reason) => format!("failed: {reason}"),
         };
         let rounds = self.pace.rounds();
-        let [name, measure, runtime] = self.labels();
-        eprintln!("round {round}/{rounds}  {measure:<18} {runtime}  {name:<7} {said}");
+        let (case, name) = (self.case.label(""), self.name.label());
+        eprintln!("round {round}/{rounds}  {case:<24} {name:<7} {said}");
         outcome
     }
 
     fn in_child(&self) -> Result<Figures> {
-        let mut command = Command::new(env::current_exe()?);
-        command.arg("run-one").args(self.labels());
+        let case = self.case;
+        let mut command = on_core(case.place.client_core())?;
+        command.args(["run-one", &self.name.label(), &case.measure.label()]);
+        command.args([case.runtime.label(), case.place.label()]);
         if self.pace == Pace::Quick {
             command.arg("--quick");
         }
@@ -107,24 +117,21 @@ impl Run {
         }
         serde_json::from_slice(&done.stdout).context("reading the figures of a run")
     }
-
-    /// As the child expects them on its command line.
-    fn labels(&self) -> [String; 3] {
-        [
-            self.name.label(),
-            self.measure.label(),
-            self.runtime.label(),
-        ]
-    }
 }
 
-/// The one number worth showing while the rest is still running.
+/// The few numbers worth showing while the rest is still running.
 fn headline(figures: &Figures) -> String {
-    let named = [(BYTES, "B each"), (FLOOD, "× quiet p99"), (RATE, "/s")];
-    named
+    let named = [
+        (BYTES, "B each"),
+        (FLOOD, "× quiet p99"),
+        (RATE, "/s"),
+        (P50, "µs"),
+        (CPU, "µs of processor"),
+    ];
+    let shown = named
         .iter()
-        .find_map(|(key, unit)| Some(format!("{} {unit}", quantity(figures.get(key)?))))
-        .unwrap_or_default()
+        .filter_map(|(key, unit)| Some(format!("{} {unit}", quantity(figures.get(key)?))));
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 /// End this process when its measurement hangs, so that the others still get

@@ -3,13 +3,15 @@
 //! The only place where targets are written down as numbers; how a target is
 //! judged is in `target`, how a row is shown in `row`.
 
+use crate::case::{Case, Place};
 use crate::contenders::Name;
-use crate::figures::{BYTES, FLOOD, RATE, SLOWDOWN};
+use crate::figures::{BYTES, CPU, FLOOD, P50, RATE, SHARE, SLOWDOWN, TAIL};
 use crate::measure::{Measure, Runtime};
-use crate::target::{Better, Target};
+use crate::target::{Better, Part, Target};
 
 /// One figure of a measure, as a row will show it.
 pub(crate) struct Line {
+    /// Empty for the main figure, which the latencies are shown with.
     pub(crate) suffix: &'static str,
     pub(crate) figure: &'static str,
     pub(crate) unit: &'static str,
@@ -17,28 +19,116 @@ pub(crate) struct Line {
     pub(crate) target: Target,
 }
 
+const NO_TARGET: Target = Target(&[]);
+
+/// The lead over the peers is asked for on two threads only: on one thread actix
+/// calls its handlers directly and is level with the limit itself.
+const TELL: Target = Target(&[
+    Part::Share(0.6, Name::Limit),
+    Part::Lead(2.0, &[Name::Kameo, Name::Ractor]),
+]);
+const TELL_ON_ONE_THREAD: Target = Target(&[Part::Share(0.6, Name::Limit)]);
+const ASK: Target = Target(&[
+    Part::Share(0.75, Name::Limit),
+    Part::Lead(1.0, &[Name::Kameo, Name::Ractor, Name::Actix]),
+]);
+const ASK_ON_ONE_THREAD: Target = Target(&[Part::Share(0.75, Name::Limit)]);
+
+/// Both for the median and for the processor time.
+const REMOTE_ASK_ALONE: Target = Target(&[
+    Part::Share(1.25, Name::Framed),
+    Part::Lead(1.5, &[Name::Ractor, Name::Coerce]),
+]);
+const REMOTE_ASK: Target = Target(&[
+    Part::Share(0.7, Name::Limit),
+    Part::Lead(4.0, &[Name::Ractor, Name::Kameo, Name::Coerce]),
+    Part::Lead(1.5, &[Name::Tonic]),
+]);
+const REMOTE_ASK_CPU: Target = Target(&[Part::Share(1.4, Name::Limit)]);
+const REMOTE_ASK_TAIL: Target = Target(&[Part::Bound(3.0)]);
+const REMOTE_TELL: Target = Target(&[Part::BoundOrShare(1e6, 0.8, Name::Framed)]);
+const TLS: Target = Target(&[Part::Bound(0.75)]);
+const TLS_4K: Target = Target(&[Part::Bound(0.6)]);
+
 impl Line {
     /// The rows of a measure and their targets.
-    pub(crate) fn of(measure: Measure, runtime: Runtime) -> Vec<Self> {
-        match measure {
-            Measure::Tell => vec![Self::rate("messages/s", tell_target(runtime))],
-            Measure::TellUnbounded => vec![Self::rate("messages/s", Target::default())],
+    pub(crate) fn of(case: Case) -> Vec<Self> {
+        let on_two_threads = |there, otherwise| match case.runtime {
+            Runtime::Mt => there,
+            Runtime::Ct => otherwise,
+        };
+        match case.measure {
+            Measure::Tell => {
+                vec![Self::rate(
+                    "messages/s",
+                    on_two_threads(TELL, TELL_ON_ONE_THREAD),
+                )]
+            }
+            Measure::TellUnbounded => vec![Self::rate("messages/s", NO_TARGET)],
             Measure::Ask1
             | Measure::Ask64
             | Measure::Ask64Over1000
             | Measure::Ask64Over1000ById => {
-                vec![Self::rate("asks/s", ask_target(runtime))]
+                vec![Self::rate("asks/s", on_two_threads(ASK, ASK_ON_ONE_THREAD))]
             }
-            Measure::Hot => vec![Self::at_most("", FLOOD, "× quiet p99", 2.0)],
-            Measure::Memory => vec![
-                Self::at_most("size", BYTES, "B each", 200.0),
-                Self {
-                    suffix: "creation",
-                    ..Self::rate("entities/s", bounded(1e6))
-                },
-                Self::at_most("last tenth", SLOWDOWN, "× first tenth", 1.2),
+            Measure::Hot => vec![Self::low(
+                "",
+                FLOOD,
+                "× quiet p99",
+                Target(&[Part::Bound(2.0)]),
+            )],
+            Measure::Memory => Self::memory(),
+            Measure::RemoteAsk1 => Self::remote_ask_alone(case.place),
+            Measure::RemoteAsk64 | Measure::RemoteAsk256 => vec![
+                Self::rate("asks/s", on_two_threads(REMOTE_ASK, NO_TARGET)),
+                Self::cpu(on_two_threads(REMOTE_ASK_CPU, NO_TARGET)),
+                Self::low(
+                    "tail",
+                    TAIL,
+                    "× p50",
+                    on_two_threads(REMOTE_ASK_TAIL, NO_TARGET),
+                ),
             ],
+            Measure::RemoteAsk1024 | Measure::RemoteAsk256Of4K => {
+                vec![Self::rate("asks/s", NO_TARGET), Self::cpu(NO_TARGET)]
+            }
+            Measure::RemoteTell => {
+                vec![Self::rate("messages/s", REMOTE_TELL), Self::cpu(NO_TARGET)]
+            }
+            Measure::RemoteTell4K => {
+                vec![Self::rate("messages/s", NO_TARGET), Self::cpu(NO_TARGET)]
+            }
+            Measure::RemoteStream | Measure::RemoteStream4K => {
+                vec![Self::rate("items/s", NO_TARGET), Self::cpu(NO_TARGET)]
+            }
+            Measure::RemoteTls => vec![Self::tls(TLS)],
+            Measure::RemoteTls4K => vec![Self::tls(TLS_4K)],
         }
+    }
+
+    fn memory() -> Vec<Self> {
+        vec![
+            Self::low("size", BYTES, "B each", Target(&[Part::Bound(200.0)])),
+            Self {
+                suffix: "creation",
+                ..Self::rate("entities/s", Target(&[Part::Bound(1e6)]))
+            },
+            Self::low(
+                "last tenth",
+                SLOWDOWN,
+                "× first tenth",
+                Target(&[Part::Bound(1.2)]),
+            ),
+        ]
+    }
+
+    /// On two cores the wake-ups outweigh the software, so only one is judged.
+    fn remote_ask_alone(place: Place) -> Vec<Self> {
+        let target = match place {
+            Place::Same => REMOTE_ASK_ALONE,
+            Place::Split | Place::Free => NO_TARGET,
+        };
+        vec![Self::low("", P50, "µs p50", target), Self::cpu(target)]
     }
 
     fn rate(unit: &'static str, target: Target) -> Self {
@@ -51,38 +141,24 @@ impl Line {
         }
     }
 
-    fn at_most(suffix: &'static str, figure: &'static str, unit: &'static str, most: f64) -> Self {
+    fn tls(target: Target) -> Self {
+        Self {
+            figure: SHARE,
+            ..Self::rate("× plain", target)
+        }
+    }
+
+    fn cpu(target: Target) -> Self {
+        Self::low("cpu", CPU, "µs each", target)
+    }
+
+    fn low(suffix: &'static str, figure: &'static str, unit: &'static str, target: Target) -> Self {
         Self {
             suffix,
             figure,
             unit,
             better: Better::Lower,
-            target: bounded(most),
+            target,
         }
-    }
-}
-
-fn bounded(bound: f64) -> Target {
-    Target {
-        bound: Some(bound),
-        ..Target::default()
-    }
-}
-
-/// The lead over the peers is asked for on two threads only: on one thread actix
-/// calls its handlers directly and is level with the limit itself.
-fn tell_target(runtime: Runtime) -> Target {
-    Target {
-        of_limit: Some(0.6),
-        over_peers: (runtime == Runtime::Mt).then_some((2.0, &[Name::Kameo, Name::Ractor])),
-        bound: None,
-    }
-}
-
-fn ask_target(runtime: Runtime) -> Target {
-    Target {
-        of_limit: Some(0.75),
-        over_peers: (runtime == Runtime::Mt).then_some((1.0, &Name::PEERS)),
-        bound: None,
     }
 }

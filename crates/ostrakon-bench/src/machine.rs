@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 use std::{fs, thread};
 
 use anyhow::{Context, Result};
@@ -14,6 +15,19 @@ pub(crate) fn resident_bytes() -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let kilobytes = kilobytes(&status, "VmRSS:").context("no VmRSS in /proc/self/status")?;
     Ok(kilobytes * 1024)
+}
+
+/// Processor time of all threads that a process has, in user space and in the
+/// kernel. Threads that have ended are not in it.
+pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
+    let mut nanos = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let path = thread?.path().join("schedstat");
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {path:?}"))?;
+        let running = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
+        nanos += running.unwrap_or(0u64);
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
 /// One-minute load average, to show what else was running.
@@ -93,6 +107,27 @@ mod tests {
                     [[package]]\nname = \"tokio\"\nversion = \"1.2\"\n";
         assert_eq!(locked_version(lock, "tokio"), Some("1.2"));
         assert_eq!(locked_version(lock, "kameo"), None);
+    }
+
+    #[test]
+    fn processor_time_is_that_of_work_on_any_thread() {
+        let before = cpu_time(std::process::id()).unwrap();
+        let (worked, wait_for_work) = std::sync::mpsc::channel();
+        let (counted, wait_for_count) = std::sync::mpsc::channel::<()>();
+        let worker = thread::spawn(move || {
+            let started = std::time::Instant::now();
+            while started.elapsed() < Duration::from_millis(50) {
+                std::hint::spin_loop();
+            }
+            worked.send(()).unwrap();
+            // Once ended, this thread would not be counted.
+            assert!(wait_for_count.recv().is_err());
+        });
+        wait_for_work.recv().unwrap();
+        let spent = cpu_time(std::process::id()).unwrap() - before;
+        drop(counted);
+        worker.join().unwrap();
+        assert!(spent > Duration::from_millis(5), "{spent:?}");
     }
 
     #[test]

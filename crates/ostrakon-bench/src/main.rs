@@ -5,16 +5,21 @@
 //! Every measurement happens in a child process of this same binary, so that no
 //! run inherits the heap, the threads or the caches of another.
 
+mod case;
 mod contenders;
 mod docs;
+mod drive;
+mod entrants;
 mod figures;
 mod harness;
 mod line;
 mod machine;
 mod measure;
 mod reach;
+mod remote;
 mod report;
 mod row;
+mod server;
 mod spin;
 mod table;
 mod target;
@@ -27,9 +32,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
+use case::{Case, Place};
 use contenders::Name;
 use docs::Conditions;
-use measure::{Group, Measure, Pace, Runtime, label};
+use measure::{Group, Link, Measure, Pace, Runtime, label};
 use report::Report;
 
 /// Measure Ostrakon beside the raw limit and its peers.
@@ -60,6 +66,14 @@ enum Child {
         contender: Name,
         measure: Measure,
         runtime: Runtime,
+        place: Place,
+    },
+    /// Host the entities of a remote measurement until stdin closes
+    #[command(hide = true)]
+    Serve {
+        contender: Name,
+        runtime: Runtime,
+        link: Link,
     },
     /// Keep one core awake until stdin closes
     #[command(hide = true)]
@@ -74,7 +88,14 @@ impl Args {
     /// What to type to take the same measurements again.
     fn command(&self) -> String {
         let only = self.only.iter().map(label).collect::<Vec<_>>().join(",");
-        let mut words = vec!["cargo run --release -p ostrakon-bench --".to_owned()];
+        let features = if cfg!(feature = "peers") {
+            " --features peers"
+        } else {
+            ""
+        };
+        let mut words = vec![format!(
+            "cargo run --release -p ostrakon-bench{features} --"
+        )];
         if self.quick {
             words.push("--quick".to_owned());
         }
@@ -94,7 +115,20 @@ fn main() -> ExitCode {
             contender,
             measure,
             runtime,
-        }) => run_one(contender, measure, runtime, args.pace()),
+            place,
+        }) => {
+            let case = Case {
+                measure,
+                runtime,
+                place,
+            };
+            run_one(contender, case, args.pace())
+        }
+        Some(Child::Serve {
+            contender,
+            runtime,
+            link,
+        }) => server::serve(contender, runtime, link),
         None => compare(&args),
     };
     done.unwrap_or_else(|error| {
@@ -103,9 +137,14 @@ fn main() -> ExitCode {
     })
 }
 
-fn run_one(name: Name, measure: Measure, runtime: Runtime, pace: Pace) -> Result<ExitCode> {
+fn run_one(name: Name, case: Case, pace: Pace) -> Result<ExitCode> {
     harness::give_up_after_a_while();
-    let figures = contenders::run(name, measure, runtime, pace)?;
+    let figures = match case.measure.group() {
+        Group::Remote => remote::run(name, case, pace)?,
+        Group::Local | Group::Memory | Group::Hot => {
+            contenders::run(name, case.measure, case.runtime, pace)?
+        }
+    };
     println!("{}", serde_json::to_string(&figures)?);
     Ok(ExitCode::SUCCESS)
 }
@@ -132,6 +171,9 @@ fn compare(args: &Args) -> Result<ExitCode> {
         };
         docs::write(&report, &conditions)?;
         println!("wrote docs/benchmarks.md");
+    }
+    for absence in report.absences() {
+        eprintln!("did not take part: {absence}");
     }
     for failure in report.failures() {
         eprintln!("not measured: {failure}");

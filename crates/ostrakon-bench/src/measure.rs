@@ -1,8 +1,10 @@
-//! What is measured, on which runtime, for how long.
+//! What is measured, and for how long.
 //!
-//! These are names and sizes only: the loops are in `workload`, the order of
-//! runs in `harness`, what the numbers should be in `target`.
+//! These are names and sizes only: who takes part is in `entrants`, the conditions
+//! in `case`, the loops in `workload` and `remote`, the order of runs in `harness`,
+//! what the numbers should be in `line`.
 
+use std::io;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -36,6 +38,39 @@ pub(crate) enum Measure {
     /// Idle entities: their size and the rate of their creation.
     #[value(name = "memory")]
     Memory,
+    /// One caller, another process; bodies of 32 bytes unless said otherwise.
+    #[value(name = "remote_ask_1")]
+    RemoteAsk1,
+    /// 64 callers.
+    #[value(name = "remote_ask_64")]
+    RemoteAsk64,
+    /// 256 callers.
+    #[value(name = "remote_ask_256")]
+    RemoteAsk256,
+    /// 1,024 callers.
+    #[value(name = "remote_ask_1024")]
+    RemoteAsk1024,
+    /// 256 callers, bodies of 4 KiB.
+    #[value(name = "remote_ask_256_4k")]
+    RemoteAsk256Of4K,
+    /// One producer that does not wait, one entity.
+    #[value(name = "remote_tell")]
+    RemoteTell,
+    /// The same with bodies of 4 KiB.
+    #[value(name = "remote_tell_4k")]
+    RemoteTell4K,
+    /// One answer of many items.
+    #[value(name = "remote_stream")]
+    RemoteStream,
+    /// The same with items of 4 KiB.
+    #[value(name = "remote_stream_4k")]
+    RemoteStream4K,
+    /// 256 callers with encryption beside the same without.
+    #[value(name = "remote_tls")]
+    RemoteTls,
+    /// The same with bodies of 4 KiB.
+    #[value(name = "remote_tls_4k")]
+    RemoteTls4K,
 }
 
 impl Measure {
@@ -48,7 +83,7 @@ impl Measure {
             .collect()
     }
 
-    fn group(self) -> Group {
+    pub(crate) fn group(self) -> Group {
         match self {
             Self::Tell
             | Self::TellUnbounded
@@ -58,27 +93,17 @@ impl Measure {
             | Self::Ask64Over1000ById => Group::Local,
             Self::Hot => Group::Hot,
             Self::Memory => Group::Memory,
-        }
-    }
-
-    /// Who takes part, in the order of their turns.
-    pub(crate) fn contenders(self) -> &'static [Name] {
-        const ALL: &[Name] = &[
-            Name::Limit,
-            Name::Ours,
-            Name::Kameo,
-            Name::Ractor,
-            Name::Actix,
-        ];
-        match self {
-            Self::TellUnbounded => &[Name::Limit],
-            Self::Hot => &[Name::Limit, Name::Ours],
-            Self::Tell
-            | Self::Ask1
-            | Self::Ask64
-            | Self::Ask64Over1000
-            | Self::Ask64Over1000ById
-            | Self::Memory => ALL,
+            Self::RemoteAsk1
+            | Self::RemoteAsk64
+            | Self::RemoteAsk256
+            | Self::RemoteAsk1024
+            | Self::RemoteAsk256Of4K
+            | Self::RemoteTell
+            | Self::RemoteTell4K
+            | Self::RemoteStream
+            | Self::RemoteStream4K
+            | Self::RemoteTls
+            | Self::RemoteTls4K => Group::Remote,
         }
     }
 
@@ -97,6 +122,18 @@ pub(crate) enum Group {
     Memory,
     /// one flooded entity and its neighbours
     Hot,
+    /// ask, tell and streams between two processes
+    Remote,
+}
+
+impl Group {
+    /// Whom its rows show beside ours and the limits.
+    pub(crate) fn peers(self) -> &'static [Name] {
+        match self {
+            Self::Local | Self::Memory | Self::Hot => &[Name::Kameo, Name::Ractor, Name::Actix],
+            Self::Remote => &[Name::Tonic, Name::Ractor, Name::Kameo, Name::Coerce],
+        }
+    }
 }
 
 /// Which tokio runtime the contender runs on.
@@ -109,8 +146,31 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    pub(crate) const ALL: [Self; 2] = [Self::Mt, Self::Ct];
+    pub(crate) fn label(self) -> String {
+        label(&self)
+    }
 
+    pub(crate) fn start(self) -> io::Result<tokio::runtime::Runtime> {
+        let mut builder = match self {
+            Self::Mt => tokio::runtime::Builder::new_multi_thread(),
+            Self::Ct => tokio::runtime::Builder::new_current_thread(),
+        };
+        // Ignored by the current-thread runtime.
+        builder.worker_threads(2);
+        builder.enable_all().build()
+    }
+}
+
+/// What lies between two processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Link {
+    /// TCP.
+    Plain,
+    /// TLS.
+    Tls,
+}
+
+impl Link {
     pub(crate) fn label(self) -> String {
         label(&self)
     }
@@ -145,9 +205,14 @@ impl Pace {
     /// several kilobytes each a million would only measure the page fault.
     pub(crate) fn crowd(self, name: Name) -> u64 {
         match (name, self) {
-            (Name::Ours | Name::Limit, _) => 1_000_000,
-            (Name::Kameo | Name::Ractor | Name::Actix, Self::Full) => 100_000,
-            (Name::Kameo | Name::Ractor | Name::Actix, Self::Quick) => 20_000,
+            (Name::Ours | Name::Limit | Name::Framed, _) => 1_000_000,
+            (Name::Kameo | Name::Ractor | Name::Actix | Name::Tonic | Name::Coerce, Self::Full) => {
+                100_000
+            }
+            (
+                Name::Kameo | Name::Ractor | Name::Actix | Name::Tonic | Name::Coerce,
+                Self::Quick,
+            ) => 20_000,
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::contenders::{Contender, Crowd, id_of};
 
 /// A way to reach the entities under load.
 pub(crate) trait Reach: Send + Sync + 'static {
+    /// How many calls share one look at the clock.
+    const SAMPLE: u64 = 16;
+
     fn size(&self) -> usize;
     fn ask(&self, index: usize, number: u64) -> impl Future<Output = Result<u64>> + Send;
 }

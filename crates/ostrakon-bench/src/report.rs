@@ -3,30 +3,40 @@
 //! Nothing here measures or decides what is good enough: that is `harness` and
 //! `target`.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 use crate::harness::Comparison;
 use crate::line::Line;
-use crate::row::{HEADER, LATENCY_HEADER, Row};
+use crate::measure::Group;
+use crate::row::{Row, header, latency_header};
 use crate::table::table;
 
 /// All rows of one run.
 pub(crate) struct Report {
     rows: Vec<Row>,
     failures: Vec<String>,
+    absences: BTreeSet<String>,
 }
 
 impl Report {
     pub(crate) fn new(comparisons: &[Comparison]) -> Self {
         let rows = comparisons.iter().flat_map(|comparison| {
-            Line::of(comparison.measure, comparison.runtime)
+            Line::of(comparison.case)
                 .into_iter()
                 .map(|line| Row::new(comparison, &line))
         });
         Self {
             rows: rows.collect(),
             failures: comparisons.iter().flat_map(failures).collect(),
+            absences: comparisons.iter().flat_map(absences).collect(),
         }
+    }
+
+    /// Who did not take part although it could have, and why.
+    pub(crate) fn absences(&self) -> &BTreeSet<String> {
+        &self.absences
     }
 
     /// What could not be measured, and why.
@@ -40,15 +50,12 @@ impl Report {
 
     /// The same tables for the terminal and for the documentation.
     pub(crate) fn tables(&self) -> String {
-        let rows = self.rows.iter().map(Row::columns).collect::<Vec<_>>();
-        let latencies = self.rows.iter().filter_map(Row::latencies);
-        let latencies = latencies.collect::<Vec<_>>();
-        let mut text = table(&HEADER, &rows);
-        if !latencies.is_empty() {
-            text += "\nLatency in µs: p50 / p99; for hot, p99 without the flood → with it.\n\n";
-            text += &table(&LATENCY_HEADER, &latencies);
-        }
-        text
+        let (remote, local) = self
+            .rows
+            .iter()
+            .partition::<Vec<_>, _>(|row| row.group() == Group::Remote);
+        let tables = [local, remote].into_iter().filter_map(|rows| tables(&rows));
+        tables.collect::<Vec<_>>().join("\n")
     }
 
     /// Each missed target with what was reached instead, and each open one.
@@ -57,11 +64,32 @@ impl Report {
     }
 }
 
+/// The table of rows that have the same columns, and that of their latencies.
+fn tables(rows: &[&Row]) -> Option<String> {
+    let group = rows.first()?.group();
+    let columns = rows.iter().map(|row| row.columns()).collect::<Vec<_>>();
+    let latencies = rows.iter().filter_map(|row| row.latencies());
+    let latencies = latencies.collect::<Vec<_>>();
+    let mut text = table(&header(group), &columns);
+    if !latencies.is_empty() {
+        text += "\nLatency in µs: p50 / p99; for hot, p99 without the flood → with it.\n\n";
+        text += &table(&latency_header(group), &latencies);
+    }
+    Some(text)
+}
+
+fn absences(comparison: &Comparison) -> Vec<String> {
+    let absent = comparison.absent.iter();
+    absent
+        .map(|(name, reason)| format!("{} between processes: {reason}", name.label()))
+        .collect()
+}
+
 fn failures(comparison: &Comparison) -> Vec<String> {
-    let (measure, runtime) = (comparison.measure.label(), comparison.runtime.label());
+    let case = comparison.case.label("");
     let failed = comparison.outcomes.iter().filter_map(|(name, outcome)| {
         let reason = outcome.as_ref().err()?;
-        Some(format!("{measure} {runtime} {}: {reason}", name.label()))
+        Some(format!("{case} {}: {reason}", name.label()))
     });
     failed.collect()
 }
@@ -71,9 +99,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::case::Case;
     use crate::contenders::Name;
     use crate::figures::{Figures, RATE};
-    use crate::measure::{Measure, Runtime};
+    use crate::measure::Measure;
 
     fn report(ours: f64) -> Report {
         let rate = |rate| Ok(Figures::default().with(RATE, rate));
@@ -84,11 +113,13 @@ mod tests {
             (Name::Ractor, rate(3.0)),
             (Name::Actix, Err("too \"slow\"".to_owned())),
         ]);
-        Report::new(&[Comparison {
-            measure: Measure::Tell,
-            runtime: Runtime::Mt,
-            outcomes,
-        }])
+        let comparison = |case| Comparison {
+            case,
+            outcomes: outcomes.clone(),
+            absent: BTreeMap::new(),
+        };
+        let first = Case::of(Measure::Tell).take(1);
+        Report::new(&first.map(comparison).collect::<Vec<_>>())
     }
 
     #[test]

@@ -11,34 +11,45 @@ use crate::contenders::Name;
 use crate::figures::{P50, P99, P99_QUIET};
 use crate::harness::{Comparison, Outcome};
 use crate::line::Line;
+use crate::measure::Group;
 use crate::table::quantity;
 
-/// Of the main table.
-pub(crate) const HEADER: [&str; 11] = [
-    "measure",
-    "unit",
-    "ours",
-    "limit",
-    "kameo",
-    "ractor",
-    "actix",
-    "/limit",
-    "/best peer",
-    "target",
-    "met",
-];
+/// Of the table of the figures of a group.
+pub(crate) fn header(group: Group) -> Vec<String> {
+    let names = shown(group).map(Name::label);
+    let before = ["measure", "unit"].map(str::to_owned).into_iter();
+    let after = ["/limit", "/best peer", "target", "met"].map(str::to_owned);
+    before.chain(names).chain(after).collect()
+}
 
-/// Of the table of latencies.
-pub(crate) const LATENCY_HEADER: [&str; 6] =
-    ["measure", "ours", "limit", "kameo", "ractor", "actix"];
+/// Of the table of its latencies.
+pub(crate) fn latency_header(group: Group) -> Vec<String> {
+    let names = shown(group).map(Name::label);
+    ["measure".to_owned()].into_iter().chain(names).collect()
+}
+
+/// Whom the rows of a group have a column for.
+fn shown(group: Group) -> impl Iterator<Item = Name> {
+    let limits: &[_] = match group {
+        Group::Local | Group::Memory | Group::Hot => &[Name::Limit],
+        Group::Remote => &[Name::Limit, Name::Framed],
+    };
+    let others = limits.iter().chain(group.peers()).copied();
+    [Name::Ours].into_iter().chain(others)
+}
 
 /// One figure of all contenders.
 #[derive(Serialize)]
 pub(crate) struct Row {
+    #[serde(skip)]
+    group: Group,
     name: String,
     ours: Cell,
     unit: &'static str,
     limit: Cell,
+    /// The second limit, of the remote group alone.
+    #[serde(skip_serializing_if = "Cell::is_absent")]
+    framed: Cell,
     peers: BTreeMap<String, Cell>,
     ratio_to_limit: Option<f64>,
     ratio_to_best_peer: Option<f64>,
@@ -68,34 +79,40 @@ impl Row {
         let outcomes = &comparison.outcomes;
         let of = |name: Name| outcomes.get(&name)?.as_ref().ok()?.get(line.figure);
         let ours = of(Name::Ours);
-        let best_peer = Name::PEERS
-            .into_iter()
+        let cell = |name: Name| cell(outcomes.get(&name), line.figure);
+        let group = comparison.case.measure.group();
+        let peers = group.peers().iter().copied();
+        let best_peer = peers
+            .clone()
             .filter_map(of)
             .reduce(|one, other| line.better.pick(one, other));
-        let peers = Name::PEERS.into_iter();
-        let name = [comparison.measure.label().as_str(), line.suffix]
-            .join(" ")
-            .trim()
-            .to_owned();
+        let micros = |figure| match line.suffix {
+            "" => micros(outcomes, figure),
+            _ => BTreeMap::new(),
+        };
         Self {
-            name: format!("{name} {}", comparison.runtime.label()),
-            ours: cell(outcomes.get(&Name::Ours), line.figure),
+            group,
+            name: comparison.case.label(line.suffix),
+            ours: cell(Name::Ours),
             unit: line.unit,
-            limit: cell(outcomes.get(&Name::Limit), line.figure),
-            peers: peers
-                .map(|peer| (peer.label(), cell(outcomes.get(&peer), line.figure)))
-                .collect(),
+            limit: cell(Name::Limit),
+            framed: cell(Name::Framed),
+            peers: peers.map(|peer| (peer.label(), cell(peer))).collect(),
             ratio_to_limit: ratio(ours, of(Name::Limit)),
             ratio_to_best_peer: ratio(ours, best_peer),
             target: line.target.describe(line.better, line.unit),
             ok: line.target.verdict(line.better, ours, of),
-            p50: micros(outcomes, P50),
-            p99: micros(outcomes, P99),
-            p99_quiet: micros(outcomes, P99_QUIET),
+            p50: micros(P50),
+            p99: micros(P99),
+            p99_quiet: micros(P99_QUIET),
         }
     }
 
-    /// The cells under [`HEADER`].
+    pub(crate) fn group(&self) -> Group {
+        self.group
+    }
+
+    /// The cells under [`header`].
     pub(crate) fn columns(&self) -> Vec<String> {
         let met = match (&self.target, self.ok) {
             (None, _) => "",
@@ -103,13 +120,8 @@ impl Row {
             (Some(_), Some(true)) => "yes",
             (Some(_), Some(false)) => "MISSED",
         };
-        let mut columns = vec![
-            self.name.clone(),
-            self.unit.to_owned(),
-            self.ours.show(),
-            self.limit.show(),
-        ];
-        columns.extend(Name::PEERS.map(|peer| self.peers[&peer.label()].show()));
+        let mut columns = vec![self.name.clone(), self.unit.to_owned()];
+        columns.extend(shown(self.group).map(|name| self.cell(name).show()));
         columns.push(show_ratio(self.ratio_to_limit));
         columns.push(show_ratio(self.ratio_to_best_peer));
         columns.push(self.target.clone().unwrap_or_default());
@@ -117,13 +129,24 @@ impl Row {
         columns
     }
 
-    /// The cells under [`LATENCY_HEADER`], where there are latencies.
+    fn cell(&self, name: Name) -> &Cell {
+        match name {
+            Name::Ours => &self.ours,
+            Name::Limit => &self.limit,
+            Name::Framed => &self.framed,
+            Name::Tonic | Name::Kameo | Name::Ractor | Name::Actix | Name::Coerce => {
+                &self.peers[&name.label()]
+            }
+        }
+    }
+
+    /// The cells under [`latency_header`], where there are latencies.
     pub(crate) fn latencies(&self) -> Option<Vec<String>> {
         if self.p99.is_empty() {
             return None;
         }
-        let others = [Name::Ours, Name::Limit].into_iter().chain(Name::PEERS);
-        let cells = others.map(|name| self.latency(&name.label()).unwrap_or_else(|| "–".into()));
+        let cells =
+            shown(self.group).map(|name| self.latency(&name.label()).unwrap_or_else(|| "–".into()));
         Some([self.name.clone()].into_iter().chain(cells).collect())
     }
 
@@ -154,6 +177,10 @@ impl Row {
 }
 
 impl Cell {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
     fn show(&self) -> String {
         match self {
             Self::Number(number) => quantity(*number),

@@ -12,7 +12,7 @@ pub(crate) fn quantity(number: f64) -> String {
 }
 
 /// A header and rows of as many cells each.
-pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0).max(header[column].chars().count())
@@ -25,7 +25,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         format!("|{}\n", padded.collect::<String>())
     };
     let rule = (0..header.len()).map(|column| format!("{}|", "-".repeat(width(column) + 2)));
-    let mut text = line(&mut header.iter().copied());
+    let mut text = line(&mut header.iter().map(String::as_str));
     text += &format!("|{}\n", rule.collect::<String>());
     for row in rows {
         text += &line(&mut row.iter().map(String::as_str));

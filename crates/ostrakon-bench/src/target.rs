@@ -1,6 +1,6 @@
 //! What the numbers should be.
 //!
-//! A target is a share of the limit, a lead over named peers, a fixed bound, or
+//! A target is a share of a limit, a lead over named peers, a fixed bound, or
 //! several of these; it is met when all of them are. Where a number it needs is
 //! missing the verdict is missing too.
 
@@ -29,15 +29,21 @@ impl Better {
     }
 }
 
-/// A goal for one figure.
+/// A goal for one figure: all of its parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Target {
-    /// At least this share of the limit.
-    pub(crate) of_limit: Option<f64>,
-    /// At least this many times each of these peers.
-    pub(crate) over_peers: Option<(f64, &'static [Name])>,
-    /// At least (or at most) this, in the unit of the row.
-    pub(crate) bound: Option<f64>,
+pub(crate) struct Target(pub(crate) &'static [Part]);
+
+/// What ours has to be, at least or at most, whichever way is good.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// This, in the unit of the row.
+    Bound(f64),
+    /// This share of one of the limits.
+    Share(f64, Name),
+    /// This or that share of one of the limits, whichever is easier.
+    BoundOrShare(f64, f64, Name),
+    /// This many times better than each of these peers.
+    Lead(f64, &'static [Name]),
 }
 
 impl Target {
@@ -49,39 +55,61 @@ impl Target {
         of: impl Fn(Name) -> Option<f64>,
     ) -> Option<bool> {
         let ours = ours?;
-        let mut bounds = Vec::from_iter(self.bound);
-        if let Some(share) = self.of_limit {
-            bounds.push(of(Name::Limit)? * share);
-        }
-        if let Some((times, peers)) = self.over_peers {
-            for peer in peers {
-                bounds.push(of(*peer)? * times);
-            }
-        }
-        if bounds.is_empty() {
-            return None;
-        }
-        Some(bounds.iter().all(|bound| better.holds(ours, *bound)))
+        let met = self.0.iter().map(|part| part.met(better, ours, &of));
+        let met = met.collect::<Option<Vec<_>>>()?;
+        Some(met.iter().all(|met| *met)).filter(|_| !met.is_empty())
     }
 
     /// The target in words, or nothing where there is none.
     pub(crate) fn describe(&self, better: Better, unit: &str) -> Option<String> {
+        let parts = self.0.iter().map(|part| part.describe(better, unit));
+        Some(parts.collect::<Vec<_>>().join(" and ")).filter(|text| !text.is_empty())
+    }
+}
+
+impl Part {
+    fn met(self, better: Better, ours: f64, of: &impl Fn(Name) -> Option<f64>) -> Option<bool> {
+        let reaches = |bound| better.holds(ours, bound);
+        match self {
+            Self::Bound(bound) => Some(reaches(bound)),
+            Self::Share(share, limit) => Some(reaches(of(limit)? * share)),
+            Self::BoundOrShare(bound, share, limit) => {
+                Some(reaches(bound) || reaches(of(limit)? * share))
+            }
+            Self::Lead(times, peers) => {
+                let factor = match better {
+                    Better::Higher => times,
+                    Better::Lower => 1.0 / times,
+                };
+                let bounds = peers.iter().map(|peer| Some(of(*peer)? * factor));
+                Some(bounds.collect::<Option<Vec<_>>>()?.into_iter().all(reaches))
+            }
+        }
+    }
+
+    fn describe(self, better: Better, unit: &str) -> String {
         let sign = match better {
             Better::Higher => "≥",
             Better::Lower => "≤",
         };
-        let bound = self
-            .bound
-            .map(|bound| format!("{sign} {} {unit}", quantity(bound)));
-        let share = self
-            .of_limit
-            .map(|share| format!("{sign} {:.0} % of limit", share * 100.0));
-        let lead = self.over_peers.map(|(times, peers)| {
-            let peers = peers.iter().map(|peer| peer.label()).collect::<Vec<_>>();
-            format!("{sign} {times}× the best of {}", peers.join(", "))
-        });
-        let parts = [bound, share, lead].into_iter().flatten();
-        Some(parts.collect::<Vec<_>>().join(" and ")).filter(|text| !text.is_empty())
+        let share =
+            |share: f64, limit: Name| format!("{:.0} % of {}", share * 100.0, limit.label());
+        match self {
+            Self::Bound(bound) => format!("{sign} {} {unit}", quantity(bound)),
+            Self::Share(part, limit) => format!("{sign} {}", share(part, limit)),
+            Self::BoundOrShare(bound, part, limit) => {
+                let bound = quantity(bound);
+                format!("{sign} {bound} {unit} or {}", share(part, limit))
+            }
+            Self::Lead(times, peers) => {
+                let peers = peers.iter().map(|peer| peer.label()).collect::<Vec<_>>();
+                let peers = peers.join(", ");
+                match better {
+                    Better::Higher => format!("≥ {times}× the best of {peers}"),
+                    Better::Lower => format!("{times}× better than the best of {peers}"),
+                }
+            }
+        }
     }
 }
 
@@ -89,17 +117,18 @@ impl Target {
 mod tests {
     use super::*;
 
-    const TELL: Target = Target {
-        of_limit: Some(0.6),
-        over_peers: Some((2.0, &[Name::Kameo])),
-        bound: None,
-    };
+    const TELL: Target = Target(&[
+        Part::Share(0.6, Name::Limit),
+        Part::Lead(2.0, &[Name::Kameo]),
+    ]);
 
     fn others(limit: f64, kameo: Option<f64>) -> impl Fn(Name) -> Option<f64> {
         move |name| match name {
             Name::Limit => Some(limit),
             Name::Kameo => kameo,
-            Name::Ours | Name::Ractor | Name::Actix => None,
+            Name::Ours | Name::Framed | Name::Tonic | Name::Ractor | Name::Actix | Name::Coerce => {
+                None
+            }
         }
     }
 
@@ -120,11 +149,30 @@ mod tests {
 
     #[test]
     fn a_bound_on_bytes_is_an_upper_one() {
-        let target = Target {
-            bound: Some(200.0),
-            ..Target::default()
-        };
+        let target = Target(&[Part::Bound(200.0)]);
         let verdict = |ours| target.verdict(Better::Lower, Some(ours), others(0.0, None));
         assert_eq!((verdict(180.0), verdict(201.0)), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_lead_in_latency_is_a_fraction_of_the_peers() {
+        let target = Target(&[Part::Lead(1.5, &[Name::Kameo])]);
+        let verdict = |ours| target.verdict(Better::Lower, Some(ours), others(0.0, Some(30.0)));
+        assert_eq!((verdict(20.0), verdict(21.0)), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_share_excuses_from_a_bound_that_the_limit_itself_hardly_reaches() {
+        let target = Target(&[Part::BoundOrShare(100.0, 0.8, Name::Limit)]);
+        let verdict = |ours, limit| target.verdict(Better::Higher, Some(ours), others(limit, None));
+        assert_eq!(verdict(90.0, 110.0), Some(true));
+        assert_eq!(verdict(110.0, 500.0), Some(true));
+        assert_eq!(verdict(90.0, 500.0), Some(false));
+    }
+
+    #[test]
+    fn no_parts_give_no_verdict() {
+        let verdict = Target::default().verdict(Better::Higher, Some(1.0), others(1.0, None));
+        assert_eq!(verdict, None);
     }
 }

@@ -2,23 +2,20 @@
 //!
 //! Every answer is checked: a contender that loses, doubles or mixes up a message
 //! fails instead of looking fast. A tenth of each loop runs first and is thrown
-//! away. Latencies are taken from one call in sixteen, because reading the clock
-//! costs as much as a tenth of a fast call.
+//! away. What crosses to another process is measured in `remote`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use hdrhistogram::Histogram;
 
 use crate::contenders::{Contender, Crowd, id_of};
+use crate::drive::drive;
 use crate::figures::{BYTES, FLOOD, Figures, P50, P99, P99_QUIET, RATE, SLOWDOWN};
 use crate::machine;
 use crate::measure::{Measure, Pace, Runtime};
-use crate::reach::{ByHandle, ById, Dice, Reach};
+use crate::reach::{ByHandle, ById, Reach};
 
-/// How many calls share one look at the clock.
-const SAMPLE: u64 = 16;
 /// How many tells share one look at the clock; also where the producer yields, so
 /// that an unbounded mailbox does not starve its reader of the only thread.
 const BURST: u64 = 1024;
@@ -46,6 +43,17 @@ pub(crate) fn run<C: Contender>(measure: Measure, runtime: Runtime, pace: Pace) 
             }
             Measure::Hot => hot(&contender, length).await,
             Measure::Memory => bail!("memory is measured on its own"),
+            Measure::RemoteAsk1
+            | Measure::RemoteAsk64
+            | Measure::RemoteAsk256
+            | Measure::RemoteAsk1024
+            | Measure::RemoteAsk256Of4K
+            | Measure::RemoteTell
+            | Measure::RemoteTell4K
+            | Measure::RemoteStream
+            | Measure::RemoteStream4K
+            | Measure::RemoteTls
+            | Measure::RemoteTls4K => bail!("takes two processes"),
         }
     })
 }
@@ -98,71 +106,6 @@ async fn hot<C: Contender>(contender: &C, length: Duration) -> Result<Figures> {
         .with(P99_QUIET, quiet)
         .with(P99, flooded)
         .with(FLOOD, flooded / quiet))
-}
-
-/// What the callers of one loop saw.
-struct Calls {
-    rate: f64,
-    nanos: Histogram<u64>,
-}
-
-impl Calls {
-    fn micros(&self, quantile: f64) -> f64 {
-        self.nanos.value_at_quantile(quantile) as f64 / 1000.0
-    }
-}
-
-/// `callers` tasks that ask until `length` is over, one call in flight each.
-async fn drive<C: Contender, R: Reach>(
-    reach: &Arc<R>,
-    callers: u64,
-    length: Duration,
-) -> Result<Calls> {
-    let started = Instant::now();
-    let tasks = (1..=callers)
-        .map(|seed| C::spawn(call(reach.clone(), Dice::new(seed), started + length)))
-        .collect::<Vec<_>>();
-    let mut count = 0;
-    let mut nanos = Histogram::new(3)?;
-    for task in tasks {
-        let (calls, latencies) = task.await??;
-        count += calls;
-        nanos.add(latencies)?;
-    }
-    let rate = count as f64 / started.elapsed().as_secs_f64();
-    Ok(Calls { rate, nanos })
-}
-
-async fn call<R: Reach>(
-    reach: Arc<R>,
-    mut dice: Dice,
-    deadline: Instant,
-) -> Result<(u64, Histogram<u64>)> {
-    let mut nanos = Histogram::new(3)?;
-    let mut calls = 0;
-    loop {
-        let asked = Instant::now();
-        expect(&*reach, &mut dice, calls).await?;
-        let answered = Instant::now();
-        nanos.record((answered - asked).as_nanos() as u64)?;
-        calls += 1;
-        if answered >= deadline {
-            return Ok((calls, nanos));
-        }
-        for _ in 1..SAMPLE {
-            expect(&*reach, &mut dice, calls).await?;
-            calls += 1;
-        }
-    }
-}
-
-async fn expect<R: Reach>(reach: &R, dice: &mut Dice, number: u64) -> Result<()> {
-    let index = dice.below(reach.size());
-    let answer = reach.ask(index, number).await?;
-    ensure!(answer == number, "asked {number}, was answered {answer}");
-    // A contender that answers without ever waiting must not keep the thread.
-    tokio::task::consume_budget().await;
-    Ok(())
 }
 
 /// Create `count` entities, leave them idle and see what they occupy.

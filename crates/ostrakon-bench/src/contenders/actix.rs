@@ -12,7 +12,7 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Syst
 use anyhow::{Context as _, Result};
 use tokio::task::JoinHandle;
 
-use super::{Contender, Counter, Crowd, id_of};
+use super::{Contender, Counter, Crowd, Threads, id_of};
 use crate::figures::Figures;
 use crate::measure::Runtime;
 
@@ -85,7 +85,9 @@ impl Crowd for Actix {
     async fn ask_by_id(&self, id: &str, number: u64) -> Result<u64> {
         Self::ask(self.by_id.get(id).context("no such actor")?, number).await
     }
+}
 
+impl Threads for Actix {
     fn run<W>(_runtime: Runtime, work: W) -> Result<Figures>
     where
         W: Future<Output = Result<Figures>> + Send + 'static,

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use kameo::actor::{Actor, ActorRef, Spawn};
 use kameo::message::{Context, Message};
 
-use super::{Contender, Counter, Crowd, id_of};
+use super::{Contender, Counter, Crowd, Threads, id_of};
 use crate::measure::Runtime;
 
 const BOUND: usize = 64;
@@ -51,6 +51,8 @@ impl Message<Ask> for Host {
         self.0.answer(number)
     }
 }
+
+impl Threads for Kameo {}
 
 impl Crowd for Kameo {
     async fn start(_runtime: Runtime) -> Result<Self> {

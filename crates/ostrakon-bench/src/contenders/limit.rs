@@ -11,7 +11,7 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Contender, Counter, Crowd, id_of};
+use super::{Contender, Counter, Crowd, Threads, id_of};
 use crate::measure::Runtime;
 
 /// Tasks behind channels that hold 64 messages.
@@ -84,6 +84,8 @@ async fn serve<Q: Queue>(mut inbox: Q::Inbox) {
     }
 }
 
+impl<Q> Threads for Limit<Q> {}
+
 impl<Q: Queue> Crowd for Limit<Q> {
     async fn start(_runtime: Runtime) -> Result<Self> {
         Ok(Self {
@@ -127,6 +129,8 @@ impl<Q: Queue> Contender for Limit<Q> {
 pub(crate) struct Map {
     by_id: HashMap<String, Box<Counter>>,
 }
+
+impl Threads for Map {}
 
 impl Crowd for Map {
     async fn start(_runtime: Runtime) -> Result<Self> {

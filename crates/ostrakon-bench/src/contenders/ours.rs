@@ -9,7 +9,7 @@ use anyhow::Result;
 use ostrakon::{Context, Entity, EntityRef, Failure, Hosting, Node, Reply};
 use serde::{Deserialize, Serialize};
 
-use super::{Contender, Counter, Crowd, id_of};
+use super::{Contender, Counter, Crowd, Threads, id_of};
 use crate::measure::Runtime;
 
 /// A node that hosts counters.
@@ -38,6 +38,8 @@ impl Entity for Counter {
         Ok(())
     }
 }
+
+impl Threads for Ours {}
 
 impl Crowd for Ours {
     async fn start(_runtime: Runtime) -> Result<Self> {

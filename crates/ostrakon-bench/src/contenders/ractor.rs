@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::{Contender, Counter, Crowd, id_of};
+use super::{Contender, Counter, Crowd, Threads, id_of};
 use crate::measure::Runtime;
 
 /// ractor's actors by id.
@@ -23,6 +23,10 @@ pub(crate) enum Message {
     Tell(u64),
     Ask(u64, RpcReplyPort<u64>),
 }
+
+/// With its clusters built in, ractor wants to be told that this one stays local.
+#[cfg(feature = "peers")]
+impl ractor::Message for Message {}
 
 /// The actor; ractor keeps its state beside it.
 struct Host;
@@ -54,6 +58,8 @@ impl Actor for Host {
         Ok(())
     }
 }
+
+impl Threads for Ractor {}
 
 impl Crowd for Ractor {
     async fn start(_runtime: Runtime) -> Result<Self> {
