@@ -2,7 +2,10 @@
 //!
 //! Name, count and hash are fixed when the group is made: another count or hash would put entities elsewhere.
 
-use crate::{EntityId, GroupName, ShardCount, ShardHash, ShardId, ShardOutOfRange, shard_of};
+use crate::{
+    EntityId, GroupName, ShardCount, ShardHash, ShardId, ShardOutOfRange, shard_hash::shard_of_hash,
+    shard_of,
+};
 
 /// A named set of shards and the rule that puts an entity into one of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,6 +19,14 @@ pub struct ShardGroup {
 }
 
 impl ShardGroup {
+    /// The shard that `id` belongs to, for whoever has its [`stable_hash`](crate::stable_hash) at hand.
+    pub fn shard_of_hashed(&self, id: &EntityId, hashed: u64) -> Result<ShardId, ShardOutOfRange> {
+        match self.hash {
+            ShardHash::Stable => Ok(shard_of_hash(hashed, self.count)),
+            ShardHash::Java | ShardHash::Md5 | ShardHash::Custom(_) => self.shard_of(id),
+        }
+    }
+
     /// The shard that `id` belongs to.
     pub fn shard_of(&self, id: &EntityId) -> Result<ShardId, ShardOutOfRange> {
         shard_of(id, self.count, &self.hash)

@@ -63,7 +63,7 @@ pub fn shard_of(
 ) -> Result<ShardId, ShardOutOfRange> {
     let text = id.as_str();
     let index = match hash {
-        ShardHash::Stable => (stable_hash(text) % u64::from(count.get())) as u32,
+        ShardHash::Stable => return Ok(shard_of_hash(stable_hash(text), count)),
         // Java's remainder has the sign of the hash code, so its magnitude is the remainder of the
         // magnitude, and the magnitude of the smallest i32 does fit a u32.
         ShardHash::Java => java_hash_code(text).unsigned_abs() % count.get(),
@@ -71,6 +71,11 @@ pub fn shard_of(
         ShardHash::Custom(custom) => return custom_shard(id, count, custom),
     };
     Ok(ShardId::from_index(index))
+}
+
+/// The shard of an id with this stable hash.
+pub(crate) fn shard_of_hash(hashed: u64, count: ShardCount) -> ShardId {
+    ShardId::from_index((hashed % u64::from(count.get())) as u32)
 }
 
 /// XXH3-64 with seed 0 of the UTF-8 bytes: what [`ShardHash::Stable`] is made of, and fit to be the

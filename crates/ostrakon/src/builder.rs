@@ -191,6 +191,7 @@ impl NodeBuilder {
                 kind,
                 entity: *entity,
                 group: group(name),
+                lanes: parts.hub.as_ref().and_then(|hub| hub.lanes(name)).cloned(),
             });
             Inner {
                 clock,

@@ -14,7 +14,7 @@ use crate::{
     clock::Clock,
     host::{
         Host, Place, Undelivered,
-        envelope::{Ask, Envelope, Letter},
+        envelope::{Ask, Envelope},
         turn::Due,
     },
     link::{self, Draft, Lane, LaneKey, Lanes, Leads, Link, Outgoing, Ticket, Way, Withdrawn},
@@ -206,16 +206,22 @@ impl<E: Entity> EntityRef<E> {
     /// [`EntityRef::tell`] for places that cannot wait, such as `Drop`.
     pub fn try_tell(&self, message: E::Message) -> Result<(), TellError> {
         let trace = TraceContext::current();
-        let message =
-            match self.try_here(|message| Envelope::tell(message).traced(trace), message)? {
-                Tried::Done(due) => {
-                    if let (Some(due), Some(host)) = (due, self.host()) {
-                        due.spawn(&host.kind.runtime);
+        let message = match self.home() {
+            None => message,
+            Some(home) => {
+                let message = home.host.cross_codec(message)?;
+                let envelope = Envelope::tell(message).traced(trace);
+                match self.deliver(&home, envelope)? {
+                    Tried::Done(due) => {
+                        if let Some(due) = due {
+                            due.spawn(&home.host.kind.runtime);
+                        }
+                        return Ok(());
                     }
-                    return Ok(());
+                    Tried::Away(envelope) => envelope.letter.open()?,
                 }
-                Tried::Away(envelope) => envelope.letter,
-            };
+            }
+        };
         let mut options = Vec::new();
         link::write_options(&mut options, trace, None, false);
         self.send_away(message, None, &options)?;
@@ -335,96 +341,88 @@ impl<E: Entity> EntityRef<E> {
         let now = clock.now();
         let limit = now + self.timeout;
         let deadline = deadline.map_or(limit, |outer| outer.min(limit));
-        let envelope = |message| {
-            let ask = Ask {
-                pending: Pending::new(settle),
-                deadline,
-                chain,
-            };
-            Envelope::ask(message, ask).traced(trace)
-        };
-        let way = match self.try_here(envelope, message)? {
-            Tried::Done(due) => {
-                let host = self.host().expect("delivered to this host");
-                let run = if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
-                    Run::Elsewhere
-                } else {
-                    Run::Here
-                };
-                let due = due.map(|due| due.at(now));
-                Sent::Here { host, due, run }
-            }
-            Tried::Away(envelope) => {
-                let Envelope { letter, ask, .. } = envelope;
-                let Some(ask) = ask else {
-                    return Err(AskError::NoReply);
-                };
-                let settle = ask.pending.hand_over().expect("put in above");
-                let mut options = Vec::new();
-                link::write_options(&mut options, trace, ask.chain.as_ref(), opens_stream);
-                let asker = Asking {
-                    settle: &settle,
-                    now,
-                    deadline,
-                };
-                let ticket = self.send_away(letter, Some(asker), &options)?;
-                Sent::Away(ticket, settle)
-            }
-        };
-        Ok(SentAsk {
+        let sent = |way| SentAsk {
             way,
             clock,
             deadline,
-        })
+        };
+        let (message, settle, chain) = match self.home() {
+            None => (message, settle, chain),
+            Some(home) => {
+                let message = home.host.cross_codec(message)?;
+                let ask = Ask {
+                    pending: Pending::new(settle),
+                    deadline,
+                    chain,
+                };
+                let envelope = Envelope::ask(message, ask).traced(trace);
+                match self.deliver(&home, envelope)? {
+                    Tried::Done(due) => {
+                        let host = home.host;
+                        let run = Run::of(host, depth);
+                        let due = due.map(|due| due.at(now));
+                        return Ok(sent(Sent::Here { host, due, run }));
+                    }
+                    Tried::Away(envelope) => envelope.unseal()?,
+                }
+            }
+        };
+        let mut options = Vec::new();
+        link::write_options(&mut options, trace, chain.as_ref(), opens_stream);
+        let asking = Asking {
+            settle: &settle,
+            now,
+            deadline,
+        };
+        let ticket = self.send_away(message, Some(asking), &options)?;
+        Ok(sent(Sent::Away(ticket, settle)))
     }
 
-    /// Delivers in this process, if that is where the message belongs.
-    fn try_here(
-        &self,
-        envelope: impl FnOnce(E::Message) -> Envelope<E>,
-        message: E::Message,
-    ) -> Result<Tried<E>, TellError> {
+    /// The place in this process where the entity lives, if it does.
+    fn home(&self) -> Option<Lives<'_, E>> {
         let (host, id, place) = match &self.target {
-            Target::Nowhere(error) => return Err(error.clone()),
-            Target::Here { host, id, place } => (host, id, place),
+            Target::Here { host, id, place } => (host, id, *place),
             Target::Shard {
                 host: Some(host),
                 lane,
                 id,
                 place,
                 ..
-            } if lane.is_here() || lane.leads() == Leads::Here => (host, id, place),
-            Target::Shard { .. } | Target::Actor { .. } => {
-                return Ok(Tried::Away(envelope(message)));
-            }
+            } if lane.is_here() || lane.leads() == Leads::Here => (host, id, *place),
+            Target::Shard { .. } | Target::Actor { .. } | Target::Nowhere(_) => return None,
         };
-        let message = host.cross_codec(message)?;
-        match host.deliver(*place, id, None, envelope(message)) {
+        Some(Lives { host, id, place })
+    }
+
+    /// Delivers in this process.
+    fn deliver(&self, home: &Lives<'_, E>, envelope: Envelope<E>) -> Result<Tried<E>, TellError> {
+        match home.host.deliver(home.place, home.id, None, envelope) {
             Ok(due) => Ok(Tried::Done(due)),
             Err(Undelivered::Closed(envelope)) => match &self.target {
                 // It moved a moment ago.
-                Target::Shard { .. } => Ok(Tried::Away(*envelope)),
+                Target::Shard { .. } => Ok(Tried::Away(envelope)),
                 Target::Here { .. } | Target::Actor { .. } | Target::Nowhere(_) => {
                     let error = self.unsent();
                     Err(silenced(error, envelope.ask))
                 }
             },
-            Err(Undelivered::Refused(error, ask)) => Err(silenced(error, ask)),
+            Err(Undelivered::Refused(error, envelope)) => Err(silenced(error, envelope.ask)),
         }
     }
 
     /// Encodes a message and sends it to another node.
     fn send_away(
         &self,
-        letter: Letter<E>,
+        message: E::Message,
         asking: Option<Asking<'_>>,
         options: &[u8],
     ) -> Result<Ticket<'_>, TellError> {
-        let message = letter.open()?;
-        let clock = self.clock();
         let (now, deadline) = match &asking {
             Some(asking) => (asking.now, asking.deadline),
-            None => (clock.now(), clock.now() + Self::DEFAULT_TIMEOUT),
+            None => {
+                let now = self.clock().now();
+                (now, now + Self::DEFAULT_TIMEOUT)
+            }
         };
         let asker = asking.map(|asking| asking.settle);
         wire::in_scratch(|payload| {
@@ -452,13 +450,15 @@ impl<E: Entity> EntityRef<E> {
                         to: link::frame::Addressee::Actor,
                         lane: LaneKey::Actors,
                         asker,
+                        deadline: asker.map(|_| deadline),
                         remaining: asker.map_or(0, |_| link::remaining(now, deadline)),
                         options,
                         payload,
                     };
                     (Way::Link(link), link.send(&message, &mut ports)?)
                 }
-                Target::Here { .. } | Target::Nowhere(_) => return Err(self.unsent()),
+                Target::Here { .. } => return Err(self.unsent()),
+                Target::Nowhere(error) => return Err(error.clone()),
             };
             Ok(Ticket { way, request })
         })
@@ -468,14 +468,6 @@ impl<E: Entity> EntityRef<E> {
         match &self.target {
             Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => Ok(id),
             Target::Nowhere(error) => Err(error.clone()),
-        }
-    }
-
-    fn host(&self) -> Option<&Arc<Host<E>>> {
-        match &self.target {
-            Target::Here { host, .. } => Some(host),
-            Target::Shard { host, .. } => host.as_ref(),
-            Target::Actor { .. } | Target::Nowhere(_) => None,
         }
     }
 
@@ -493,7 +485,14 @@ enum Tried<E: Entity> {
     /// Delivered; the turn that is due is the sender's to run.
     Done(Option<Due<E>>),
     /// It belongs elsewhere.
-    Away(Envelope<E>),
+    Away(Box<Envelope<E>>),
+}
+
+/// Where an entity lives in this process.
+struct Lives<'r, E: Entity> {
+    host: &'r Arc<Host<E>>,
+    id: &'r EntityId,
+    place: Place,
 }
 
 /// Whoever asked gets the error as the result of the call, not by way of the slot.
@@ -533,6 +532,16 @@ enum Sent<'r, E: Entity> {
 enum Run {
     Here,
     Elsewhere,
+}
+
+impl Run {
+    fn of<E: Entity>(host: &Host<E>, depth: usize) -> Self {
+        if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
+            Self::Elsewhere
+        } else {
+            Self::Here
+        }
+    }
 }
 
 async fn run<E: Entity>(host: &Host<E>, due: Due<E>, place: Run) {
@@ -575,6 +584,11 @@ impl<R: Payload> Asked<'_, R> {
         let slot = self.slot;
         let outcome = match slot.take() {
             Some(outcome) => outcome.map_err(GaveUp::Error),
+            // The link watches the deadline.
+            None if self.is_on_link() => {
+                let answer = std::future::poll_fn(|cx| slot.poll(cx));
+                answer.await.map_err(GaveUp::Error)
+            }
             None => {
                 let answer = std::future::poll_fn(|cx| slot.poll(cx));
                 let deadline = clock.instant(deadline);
@@ -588,6 +602,12 @@ impl<R: Payload> Asked<'_, R> {
         };
         self.over = true;
         outcome
+    }
+
+    /// Whether a link has the message; it may also wait in a lane.
+    fn is_on_link(&self) -> bool {
+        let ticket = self.away.as_ref().map(|(ticket, _)| ticket);
+        ticket.is_some_and(|ticket| ticket.request != 0)
     }
 
     /// The deadline has passed.

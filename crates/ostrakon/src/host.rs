@@ -21,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use self::{
     cell::{Cell, Phase},
-    envelope::{Ask, Envelope},
+    envelope::Envelope,
     home::{Cells, Found, Home, Table},
     kind::{Factory, Kind, KindParts},
     turn::{Due, stopped},
@@ -55,10 +55,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(group: &ShardGroup, id: &EntityId) -> Result<Self, ShardOutOfRange> {
-        Ok(Self {
-            shard: group.shard_of(id)?,
-            key: stable_hash(id.as_str()),
-        })
+        let key = stable_hash(id.as_str());
+        let shard = group.shard_of_hashed(id, key)?;
+        Ok(Self { shard, key })
     }
 }
 
@@ -115,14 +114,14 @@ impl<E: Entity> Host<E> {
             ..
         } = &mut *table;
         let due = match self.find_or_make(home, cells, place.key, id) {
-            None => return Err(Undelivered::Refused(stopped::<E>(id), envelope.ask)),
+            None => return Err(Undelivered::refused(stopped::<E>(id), envelope)),
             Some(Found::New(cell)) => Some(Due::new(cell, Some(envelope), None)),
             Some(Found::Old(cell)) => {
                 let mut queue = cell.queue.lock();
                 if queue.phase == Phase::Parked {
                     Some(queue.take(cell, Some(envelope)))
                 } else if let Some(error) = queue.is_full(cell) {
-                    return Err(Undelivered::Refused(error, envelope.ask));
+                    return Err(Undelivered::refused(error, envelope));
                 } else {
                     queue.mail.push_back(envelope);
                     *queued += 1;
@@ -274,7 +273,13 @@ pub(crate) enum Undelivered<E: Entity> {
     /// The shard is not ours; the message is as it was.
     Closed(Box<Envelope<E>>),
     /// It is refused, and not executed. Whoever asked is still to be told.
-    Refused(TellError, Option<Ask>),
+    Refused(TellError, Box<Envelope<E>>),
+}
+
+impl<E: Entity> Undelivered<E> {
+    fn refused(error: TellError, envelope: Envelope<E>) -> Self {
+        Self::Refused(error, Box::new(envelope))
+    }
 }
 
 impl<E: Entity> Drop for Host<E> {
@@ -327,7 +332,7 @@ impl<E: Entity> AnyHost for Host<E> {
     fn tell_encoded(&self, id: &EntityId, bytes: Vec<u8>) -> Result<(), TellError> {
         let encoded = wire::Encoded {
             bytes: &bytes,
-            ports: Vec::new(),
+            ports: wire::Ports::new(),
         };
         let message = wire::decode(E::CODEC, encoded)?;
         let host = self.kind.host.upgrade();
@@ -346,6 +351,7 @@ impl<E: Entity> AnyHost for Host<E> {
             Err(error) => return Err(arrival.turned_away(error)),
         };
         let claim = arrival.claim.map(|claim| claim.epoch);
+        let now = arrival.now;
         let (id, stays, envelope) = arrival.open()?;
         match self.deliver(place, &id, claim, envelope) {
             Ok(None) => Ok(()),
@@ -353,6 +359,10 @@ impl<E: Entity> AnyHost for Host<E> {
                 match cx.filter(|_| stays && !self.kind.slowness.is_slow()) {
                     // Ready at its first poll.
                     Some(cx) => {
+                        let due = match now {
+                            Some(now) => due.at(now),
+                            None => due,
+                        };
                         let _ = std::pin::pin!(due.run_here(&self.kind.runtime)).poll(cx);
                     }
                     None => due.spawn(&self.kind.runtime),
@@ -360,7 +370,7 @@ impl<E: Entity> AnyHost for Host<E> {
                 Ok(())
             }
             Err(Undelivered::Closed(envelope)) => Err(TurnedAway::not_owner(envelope)),
-            Err(Undelivered::Refused(error, ask)) => Err(TurnedAway::refused(error, ask)),
+            Err(Undelivered::Refused(error, envelope)) => Err(TurnedAway::full(error, envelope)),
         }
     }
 

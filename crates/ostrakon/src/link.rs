@@ -10,8 +10,11 @@
 //! [`AskError::Lost`] when the connection does. Invariant: a message is written to at most one connection, once.
 
 mod arrival;
+#[cfg(test)]
+mod campaign;
 mod connection;
 mod control;
+mod expiry;
 mod fault;
 pub(crate) mod frame;
 mod guest;
@@ -66,7 +69,7 @@ use crate::{
     lock::Mutex,
     reply::Settle,
     stream::{Credit, EndOfItems, FarProducer},
-    wire::Port,
+    wire::{Port, Ports},
 };
 
 pub(crate) struct Link {
@@ -90,6 +93,8 @@ pub(crate) struct Link {
     clock: Clock,
     /// A session has begun or ended.
     changed: Notify,
+    /// An ask has an earlier deadline than all before it.
+    expiry: Arc<Notify>,
     /// Ends the supervisor.
     supervisor: OnceLock<tokio::task::AbortHandle>,
 }
@@ -139,7 +144,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) to: Addressee,
     pub(crate) lane: LaneKey,
     pub(crate) asker: Option<&'a Arc<dyn Settle>>,
-    /// Milliseconds that the asker leaves.
+    /// When the asker gives up, and how many milliseconds that leaves; nothing for a tell.
+    pub(crate) deadline: Option<Time>,
     pub(crate) remaining: u64,
     pub(crate) options: &'a [u8],
     pub(crate) payload: &'a [u8],
@@ -177,6 +183,7 @@ impl Link {
             heard: AtomicU64::new(0),
             clock: hub.clock,
             changed: Notify::new(),
+            expiry: Arc::default(),
             supervisor: OnceLock::new(),
         };
         (Arc::new(link), incoming)
@@ -194,7 +201,7 @@ impl Link {
     pub(crate) fn send(
         self: &Arc<Self>,
         message: &Outgoing<'_>,
-        ports: &mut Vec<Port>,
+        ports: &mut Ports,
     ) -> Result<RequestId, TellError> {
         let (size, limit) = (message.payload.len(), self.most());
         if size > limit {
@@ -212,7 +219,12 @@ impl Link {
             asker.set_out();
         }
         let request = state.enter(self, message, ports);
+        let deadline = message.deadline;
+        let is_earlier = deadline.is_some_and(|deadline| state.requests.note_deadline(deadline));
         self.wake(state);
+        if is_earlier {
+            self.expiry.notify_one();
+        }
         Ok(request)
     }
 
@@ -502,7 +514,7 @@ impl State {
         &mut self,
         link: &Arc<Link>,
         message: &Outgoing<'_>,
-        ports: &mut Vec<Port>,
+        ports: &mut Ports,
     ) -> RequestId {
         let token = self.token();
         let mut spot = Spot::Large { token };
@@ -526,6 +538,7 @@ impl State {
                 asker: if is_own { asker.take() } else { None },
                 port: Some(port),
                 spot,
+                deadline: message.deadline.filter(|_| is_own),
             };
             let id = self.requests.insert(entry);
             if is_own {
@@ -553,6 +566,7 @@ impl State {
                 asker,
                 port: None,
                 spot,
+                deadline: message.deadline,
             });
         }
         let frame = NewMessage {

@@ -15,7 +15,7 @@ use crate::{
     clock::Clock,
     dead_letters::DeadLetters,
     host::{AnyHost, Host, Place},
-    link::{Hub, KnownKind},
+    link::{Hub, KnownKind, Lanes},
     topology::{MemberStatus, Topology},
 };
 
@@ -58,6 +58,8 @@ pub(crate) struct Reached {
     pub(crate) kind: &'static str,
     pub(crate) entity: TypeId,
     pub(crate) group: ShardGroup,
+    /// The ways to its shards; `None` on a solo node, which reaches nobody.
+    pub(crate) lanes: Option<Lanes>,
 }
 
 /// One kind that this node hosts.
@@ -99,15 +101,9 @@ impl Node {
 
     fn entity_elsewhere<E: Entity>(&self, id: EntityId) -> EntityRef<E> {
         let entity = TypeId::of::<E>();
-        let reached = self
-            .0
-            .reached
-            .iter()
-            .find(|reached| reached.entity == entity);
-        let lanes = reached.zip(self.0.hub.as_ref()).and_then(|(reached, hub)| {
-            let lanes = hub.lanes(&reached.group.name)?;
-            Some((reached, lanes))
-        });
+        let mut all = self.0.reached.iter();
+        let reached = all.find(|reached| reached.entity == entity);
+        let lanes = reached.and_then(|reached| Some((reached, reached.lanes.as_ref()?)));
         let Some((reached, lanes)) = lanes else {
             return EntityRef::of(None, id);
         };

@@ -285,6 +285,8 @@ pub(crate) trait Settle: Send + Sync {
     fn let_go(&self);
     /// Nothing is to be said about this any more.
     fn forget(&self);
+    /// Whether nobody waits for it any more.
+    fn is_over(&self) -> bool;
     /// Whether it is answered as soon as its turn has come, and items follow.
     fn opens_stream(&self) -> bool {
         false
@@ -319,6 +321,10 @@ impl<T: Payload> Settle for Slot<T> {
     fn forget(&self) {
         self.abandon();
     }
+
+    fn is_over(&self) -> bool {
+        !self.stage.is_open()
+    }
 }
 
 /// A streaming ask: it is answered when its turn has come, the items follow on their own way.
@@ -349,6 +355,10 @@ impl Settle for Opening {
 
     fn forget(&self) {
         self.0.abandon();
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_over()
     }
 
     fn opens_stream(&self) -> bool {

@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use smallvec::SmallVec;
+
 use crate::{
     AskError, Codec, CodecError, Payload,
     reply::Answered,
@@ -39,6 +41,9 @@ impl Port {
         }
     }
 }
+
+/// The replies inside a message: nearly always none or one.
+pub(crate) type Ports = SmallVec<[Port; 1]>;
 
 /// Where a decoded [`Reply`](crate::Reply) sends its answer: encoded, to whoever can bring it to the asker. Each counts as a copy of the reply.
 pub(crate) struct AnswerPort {
@@ -118,7 +123,7 @@ pub(crate) fn in_scratch<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
 /// An encoded message and the far ends of the replies inside it.
 pub(crate) struct Encoded<'b> {
     pub(crate) bytes: &'b [u8],
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
 }
 
 /// Encodes a message behind `out`; what is returned are its replies.
@@ -126,8 +131,8 @@ pub(crate) fn encode<T: Payload>(
     codec: Codec,
     message: &T,
     out: &mut Vec<u8>,
-) -> Result<Vec<Port>, CodecError> {
-    let ports = Vec::new();
+) -> Result<Ports, CodecError> {
+    let ports = Ports::new();
     let (encoded, scope) = within(Some(Scope { codec, ports }), || {
         codec.encode_into(message, out)
     });
@@ -171,7 +176,7 @@ pub(crate) fn import<E: serde::de::Error>(place: u32) -> Result<Option<Port>, E>
 
 struct Scope {
     codec: Codec,
-    ports: Vec<Port>,
+    ports: Ports,
 }
 
 thread_local! {

@@ -139,3 +139,50 @@ fn plain(link: Link) -> Result<()> {
     ensure!(link == Link::Plain, "does not encrypt");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn told_3_then_asked_4<R: Remote>() -> u64 {
+        let (address, _host) = R::serve(Link::Plain).await.unwrap();
+        let client = R::connect(&address, Link::Plain).await.unwrap();
+        let entity = Address::of(ENTITIES - 1);
+        client.tell(&entity, Body::carrying(3, 32)).await.unwrap();
+        let answer = client.ask(&entity, Body::carrying(4, 4096)).await.unwrap();
+        assert_eq!(answer.len(), 4096);
+        answer.number()
+    }
+
+    #[tokio::test]
+    async fn a_tell_is_handled_before_the_ask_that_follows_it() {
+        assert_eq!(told_3_then_asked_4::<limit::Limit>().await, 7);
+        assert_eq!(told_3_then_asked_4::<framed::Framed>().await, 7);
+        #[cfg(feature = "peers")]
+        assert_eq!(told_3_then_asked_4::<tonic::Tonic>().await, 7);
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_after_the_items_that_were_asked_for() {
+        let (address, ()) = limit::Limit::serve(Link::Plain).await.unwrap();
+        let client = limit::Limit::connect(&address, Link::Plain).await.unwrap();
+        let mut seen = Vec::new();
+        let keep = |item: Body| {
+            seen.push(item.number());
+            Ok(())
+        };
+        let entity = Address::of(0);
+        client.stream(&entity, 5000, 32, keep).await.unwrap();
+        assert_eq!(seen, (0..5000).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn who_cannot_encrypt_refuses_to_pretend() {
+        assert!(limit::Limit::serve(Link::Tls).await.is_err());
+        assert!(
+            framed::Framed::connect("127.0.0.1:1", Link::Tls)
+                .await
+                .is_err()
+        );
+    }
+}

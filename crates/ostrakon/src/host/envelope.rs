@@ -1,9 +1,12 @@
 //! `Envelope`: a message on its way to one entity, and what must be known about it before it is handled.
 
+use std::sync::Arc;
+
 use ostrakon_core::Time;
 
 use crate::{
-    CallChain, CodecError, Entity, TraceContext, link::Load, reply::Pending, wire, wire::Port,
+    CallChain, CodecError, Entity, TellError, TraceContext, link::Load, reply::{Pending, Settle}, wire,
+    wire::Ports,
 };
 
 pub(crate) struct Envelope<E: Entity> {
@@ -25,7 +28,7 @@ pub(crate) enum Letter<E: Entity> {
 
 pub(crate) struct Sealed {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
     /// What it takes of its sender's share of memory; given back when this is dropped.
     pub(crate) load: Load,
 }
@@ -77,6 +80,18 @@ impl<E: Entity> Envelope<E> {
             trace: None,
             failures: 0,
         }
+    }
+
+    /// The message and its asker, to be sent elsewhere.
+    pub(crate) fn unseal(
+        self,
+    ) -> Result<(E::Message, Arc<dyn Settle>, Option<CallChain>), TellError> {
+        let message = self.letter.open()?;
+        let Some(ask) = self.ask else {
+            unreachable!("only asks are unsealed");
+        };
+        let settle = ask.pending.hand_over();
+        Ok((message, settle.expect("an open ask"), ask.chain))
     }
 
     pub(crate) fn traced(mut self, trace: Option<TraceContext>) -> Self {

@@ -8,12 +8,12 @@ use std::{
     },
 };
 
-use ostrakon_core::{EntityId, Epoch, ShardId};
+use ostrakon_core::{EntityId, Epoch, ShardId, Time};
 
 use crate::{
     Entity, TellError, TraceContext,
     host::envelope::{Ask, Envelope, Letter, Sealed},
-    wire::{self, Port},
+    wire::{self, Ports},
 };
 
 /// A payload with this much is not decoded where others wait for the link.
@@ -24,9 +24,11 @@ pub(crate) struct Arrival<'a> {
     /// `None` for an actor, which nobody owns.
     pub(crate) claim: Option<Claim>,
     pub(crate) payload: &'a [u8],
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
     pub(crate) ask: Option<Ask>,
     pub(crate) trace: Option<TraceContext>,
+    /// The time, where it is known without reading the clock.
+    pub(crate) now: Option<Time>,
     /// How much of the sender's messages waits here.
     pub(crate) load: &'a Arc<AtomicUsize>,
 }
@@ -83,22 +85,37 @@ pub(crate) enum TurnedAway {
     Refused {
         error: TellError,
         ask: Option<Ask>,
+        /// As above, if the message had come as far as its host.
+        letter: Option<Box<dyn Any + Send>>,
     },
 }
 
 impl TurnedAway {
     pub(crate) fn not_owner<E: Entity>(envelope: Box<Envelope<E>>) -> Self {
-        let Envelope { letter, ask, .. } = *envelope;
-        let letter: Box<dyn Any + Send> = match letter {
-            Letter::Open(message) => Box::new(message),
-            Letter::Sealed(sealed) => sealed,
-        };
+        let (ask, letter) = parts(envelope);
         Self::NotOwner { ask, letter }
     }
 
-    pub(crate) fn refused(error: TellError, ask: Option<Ask>) -> Self {
-        Self::Refused { error, ask }
+    /// Its mailbox is full.
+    pub(crate) fn full<E: Entity>(error: TellError, envelope: Box<Envelope<E>>) -> Self {
+        let (ask, letter) = parts(envelope);
+        let letter = Some(letter);
+        Self::Refused { error, ask, letter }
     }
+
+    pub(crate) fn refused(error: TellError, ask: Option<Ask>) -> Self {
+        let letter = None;
+        Self::Refused { error, ask, letter }
+    }
+}
+
+fn parts<E: Entity>(envelope: Box<Envelope<E>>) -> (Option<Ask>, Box<dyn Any + Send>) {
+    let Envelope { letter, ask, .. } = *envelope;
+    let letter: Box<dyn Any + Send> = match letter {
+        Letter::Open(message) => Box::new(message),
+        Letter::Sealed(sealed) => sealed,
+    };
+    (ask, letter)
 }
 
 /// A message's part of the memory that its sender may use here; given back when it is dropped.

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ostrakon_core::{Assignment, EntityId, GroupName, NodeName, ShardId};
+use ostrakon_core::{Assignment, EntityId, GroupName, NodeName, ShardId, Time};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
     time::{Instant, Interval, MissedTickBehavior},
@@ -33,7 +33,7 @@ use crate::{
     host::envelope::Ask,
     reply::{Pending, Settle},
     stream::{self, EndOfItems},
-    wire::{AnswerPort, AnswerSink, ItemsPort, Port},
+    wire::{AnswerPort, AnswerSink, ItemsPort, Port, Ports},
 };
 
 /// A peer that takes nothing for so long does not read.
@@ -110,6 +110,8 @@ pub(crate) struct Connection {
     written: usize,
     needs_flush: bool,
     last_progress: Instant,
+    /// When the bytes were read that are being dispatched.
+    now: Time,
     tick: Interval,
     /// Lanes of which something was sent back, until the other side has noticed.
     refusing: BTreeSet<(GroupName, ShardId)>,
@@ -132,6 +134,7 @@ impl Connection {
             written: 0,
             needs_flush: false,
             last_progress: Instant::now(),
+            now: hub.clock.now(),
             tick,
             refusing: BTreeSet::new(),
             woken: 0,
@@ -250,6 +253,7 @@ impl Connection {
             return Poll::Ready(Err(End::Closed));
         }
         self.inbox.filled(bytes);
+        self.now = self.hub.clock.now();
         Poll::Ready(self.dispatch(cx))
     }
 
@@ -440,14 +444,14 @@ impl Connection {
             Addressee::Actor => self.hub.actor_host(message.kind, message.id),
         };
         let lane = match (message.to, self.hub.group_of(message.kind)) {
-            (Addressee::Entity { shard, .. }, Some(group)) => Some((group, shard)),
+            (Addressee::Entity { shard, .. }, Some(group)) => Some((group.clone(), shard)),
             _ => None,
         };
         if !self.refusing.is_empty()
-            && let Some((group, shard)) = lane
-            && self.refusing.contains(&(group.clone(), shard))
+            && let Some(lane) = &lane
+            && self.refusing.contains(lane)
         {
-            self.give_back(message, group, shard);
+            self.give_back(message, &lane.0, lane.1);
             return Ok(());
         }
         let id = EntityId::new(message.id);
@@ -470,7 +474,7 @@ impl Connection {
         };
         let ask = guests.asking.as_ref().map(|guest| Ask {
             pending: Pending::new(Arc::clone(guest) as Arc<dyn Settle>),
-            deadline: self.hub.deadline(message.remaining),
+            deadline: self.now + Duration::from_millis(message.remaining),
             chain: message.option(option::CHAIN).and_then(CallChain::read),
         });
         let arrival = Arrival {
@@ -486,36 +490,61 @@ impl Connection {
                 .option(option::TRACE)
                 .and_then(TraceContext::from_bytes),
             load: &self.link.load,
+            now: Some(self.now),
         };
         match host.arrive(arrival, Some(cx)) {
             Ok(()) => guests.note(&self.link, self.session),
-            Err(TurnedAway::NotOwner { ask, letter }) => {
-                guests.forget();
-                if let Some(ask) = ask {
-                    ask.pending.forget();
-                }
-                drop(letter);
-                if let Some((group, shard)) = lane {
-                    self.refusing.insert((group.clone(), shard));
-                    self.give_back(message, group, shard);
-                }
+            Err(away) => self.turn_away(message, &guests, lane.as_ref(), away)?,
+        }
+        Ok(())
+    }
+
+    /// A host does not take a message: it goes back where that helps, else its sender is told.
+    fn turn_away(
+        &mut self,
+        message: &Message<'_>,
+        guests: &Guests,
+        lane: Option<&(GroupName, ShardId)>,
+        away: TurnedAway,
+    ) -> Result<(), End> {
+        let (ask, letter) = match away {
+            TurnedAway::NotOwner { ask, letter } => (ask, Some(letter)),
+            // Nobody waits for a tell, so nobody would know: it waits at its sender, who then knows to slow down.
+            TurnedAway::Refused {
+                error: TellError::Overloaded { .. },
+                ask: None,
+                letter,
+            } if lane.is_some() => (None, letter),
+            TurnedAway::Refused { error, ask, .. } => {
+                return match ask {
+                    Some(ask) => {
+                        ask.pending.fail(AskError::NotSent(error));
+                        Ok(())
+                    }
+                    None => self.refuse(message, &error),
+                };
             }
-            Err(TurnedAway::Refused { error, ask }) => match ask {
-                Some(ask) => ask.pending.fail(AskError::NotSent(error)),
-                None => self.refuse(message, &error)?,
-            },
+        };
+        guests.forget();
+        if let Some(ask) = ask {
+            ask.pending.forget();
+        }
+        drop(letter);
+        if let Some((group, shard)) = lane {
+            self.refusing.insert((group.clone(), *shard));
+            self.give_back(message, group, *shard);
         }
         Ok(())
     }
 
     /// The local ends of the replies inside a message.
-    fn ports(&self, message: &Message<'_>, guests: &mut Guests) -> Result<Vec<Port>, TellError> {
+    fn ports(&self, message: &Message<'_>, guests: &mut Guests) -> Result<Ports, TellError> {
         let (link, session) = (&self.link, self.session);
         if message.request != 0 {
             let opens = message.option(option::OPENS_STREAM).is_some();
             guests.asking = Some(Guest::asking(link, session, message.request, opens));
         }
-        let mut ports = Vec::new();
+        let mut ports = Ports::new();
         for tag in message.ports() {
             let codec = Codec::from_id(tag.codec).ok_or_else(|| TellError::Unsupported {
                 node: self.hub.me.name.clone(),

@@ -149,6 +149,10 @@ impl Settle for Guest {
     fn forget(&self) {
         self.forget();
     }
+
+    fn is_over(&self) -> bool {
+        !self.stage.is_open()
+    }
 }
 
 impl AnswerSink for Guest {

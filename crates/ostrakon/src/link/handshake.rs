@@ -195,6 +195,12 @@ impl Me {
         to: &NodeName,
         identity: Option<&Identity>,
     ) -> Result<(), Refusal> {
+        if !(OLDEST..=NEWEST).contains(&welcome.version) {
+            return Err(Refusal::Version {
+                oldest: welcome.version,
+                newest: welcome.version,
+            });
+        }
         if welcome.node != to.as_str() {
             return Err(Refusal::NotMe {
                 wanted: to.to_string(),

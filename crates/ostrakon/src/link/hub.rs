@@ -22,7 +22,7 @@ use super::{
     connection::End,
     frame::{Fields, option},
     handshake::Me,
-    listener, supervisor,
+    expiry, listener, supervisor,
 };
 use crate::{
     CallChain, MemberStatus, TellError, TraceContext,
@@ -47,6 +47,8 @@ pub(crate) struct Hub {
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) topology: Arc<Topology>,
     pub(crate) map: ArcSwap<ShardMap>,
+    /// The version of the map, where lanes can read it without the map.
+    version: Arc<AtomicU64>,
     /// The version of the map, for those who wait for the next.
     pub(crate) changed: watch::Sender<Version>,
     pub(crate) counts: Counts,
@@ -93,13 +95,15 @@ impl Hub {
             actors,
         } = parts;
         let map = ShardMap::unowned(Version::default(), &me.groups);
+        let version = Arc::new(AtomicU64::new(0));
         Arc::new_cyclic(|hub: &Weak<Self>| {
             let lanes = me.groups.iter().map(|group| {
-                let lane = |shard| Arc::new(Lane::new(hub.clone(), group.name.clone(), shard));
+                let lane = |shard| Arc::new(Lane::new(hub.clone(), &version, group.name.clone(), shard));
                 (group.name.clone(), group.count.iter().map(lane).collect())
             });
             Self {
                 lanes: lanes.collect(),
+                version: Arc::clone(&version),
                 changed: watch::Sender::new(map.version()),
                 map: ArcSwap::from_pointee(map),
                 counts: Counts::new(&me.name),
@@ -206,6 +210,7 @@ impl Hub {
         let (link, incoming) = Link::new(self, peer.clone());
         let supervisor = supervisor::run(Arc::downgrade(self), Arc::clone(&link), incoming);
         let supervisor = self.runtime.spawn(supervisor);
+        self.runtime.spawn(expiry::run(Arc::downgrade(&link), self.clock));
         let _ = link.supervisor.set(supervisor.abort_handle());
         links.insert(peer.clone(), Arc::clone(&link));
         link
@@ -241,6 +246,7 @@ impl Hub {
         }
         let map = Arc::new(map);
         self.map.store(Arc::clone(&map));
+        self.version.store(map.version().get(), Ordering::Release);
         for (group, shard, assignment) in map.iter() {
             if let Some(assignment) = assignment.filter(|assignment| mine(assignment)) {
                 self.open_shard(group, shard, assignment.epoch);
@@ -296,17 +302,25 @@ impl Hub {
             }),
             trace: find_option(&parcel.options, option::TRACE).and_then(TraceContext::from_bytes),
             load: &self.counts.own_load,
+            now: None,
         };
         match host.arrive(arrival, None) {
             Ok(()) => Ok(()),
-            Err(TurnedAway::NotOwner { ask, .. }) => {
+            Err(
+                TurnedAway::NotOwner { ask, .. }
+                | TurnedAway::Refused {
+                    error: TellError::Overloaded { .. },
+                    ask: ask @ None,
+                    ..
+                },
+            ) => {
                 // The parcel speaks for it again.
                 if let Some(ask) = ask {
                     ask.pending.hand_over();
                 }
                 Err(parcel)
             }
-            Err(TurnedAway::Refused { error, ask }) => {
+            Err(TurnedAway::Refused { error, ask, .. }) => {
                 if let Some(ask) = ask {
                     ask.pending.hand_over();
                 }

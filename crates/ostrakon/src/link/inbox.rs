@@ -97,3 +97,6 @@ impl Inbox {
         Ok(Some(whole))
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -14,7 +14,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -28,7 +28,7 @@ use super::{
     remaining,
     requests::AskerId,
 };
-use crate::{TellError, lock::Mutex, reply::Settle, wire::Port};
+use crate::{TellError, lock::Mutex, reply::Settle, wire::Ports};
 
 /// The lanes of a group, by shard.
 pub(crate) type Lanes = Arc<[Arc<Lane>]>;
@@ -41,11 +41,18 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// How long to wait before an owner is asked again that did not want to be one.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// How often messages that wait are looked at for their deadline.
+const TICK: Duration = Duration::from_millis(20);
+/// After so long without trouble the pauses begin anew.
+const CALM: Duration = Duration::from_millis(500);
 
 pub(crate) struct Lane {
     hub: Weak<Hub>,
+    /// The version of the newest map.
+    newest: Arc<AtomicU64>,
     group: GroupName,
     pub(crate) shard: ShardId,
+    key: LaneKey,
     /// The shard is ours and nothing waits: messages need not come this way at all.
     here: AtomicBool,
     state: Mutex<State>,
@@ -66,6 +73,8 @@ struct State {
     /// The owner that sent something back, and how long to leave it alone.
     refused: Option<Assignment>,
     pause: Duration,
+    /// When something last came back.
+    trouble: Time,
 }
 
 #[derive(Clone)]
@@ -84,7 +93,7 @@ pub(crate) struct Draft<'a> {
     /// When it is no use any more.
     pub(crate) deadline: Time,
     pub(crate) options: &'a [u8],
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
     pub(crate) payload: &'a [u8],
 }
 
@@ -123,9 +132,16 @@ impl LaneKey {
 }
 
 impl Lane {
-    pub(crate) fn new(hub: Weak<Hub>, group: GroupName, shard: ShardId) -> Self {
+    pub(crate) fn new(
+        hub: Weak<Hub>,
+        newest: &Arc<AtomicU64>,
+        group: GroupName,
+        shard: ShardId,
+    ) -> Self {
         Self {
             hub,
+            newest: Arc::clone(newest),
+            key: LaneKey::of(&group, shard),
             group,
             shard,
             here: AtomicBool::new(false),
@@ -140,6 +156,7 @@ impl Lane {
                 held_bytes: 0,
                 refused: None,
                 pause: FIRST_PAUSE,
+                trouble: Time::ZERO,
             }),
         }
     }
@@ -151,11 +168,14 @@ impl Lane {
 
     /// Where messages go now.
     pub(crate) fn leads(self: &Arc<Self>) -> Leads {
-        let Some(hub) = self.hub.upgrade() else {
-            return Leads::Here;
-        };
         let mut state = self.state.lock();
-        self.look_up(&hub, &mut state);
+        let newest = Version::new(self.newest.load(Ordering::Acquire));
+        if state.version != Some(newest) {
+            let Some(hub) = self.hub.upgrade() else {
+                return Leads::Here;
+            };
+            self.look_up(&hub, &mut state);
+        }
         match &state.route {
             Some(route) if route.link.is_none() && !state.mending => {
                 self.here.store(true, Ordering::Release);
@@ -167,11 +187,14 @@ impl Lane {
 
     /// Sends a message to the owner, or lets it wait until there is one.
     pub(crate) fn send(self: &Arc<Self>, mut draft: Draft<'_>) -> Result<RequestId, TellError> {
-        let Some(hub) = self.hub.upgrade() else {
-            return Err(self.stopped(&draft));
-        };
         let mut state = self.state.lock();
-        self.look_up(&hub, &mut state);
+        let newest = Version::new(self.newest.load(Ordering::Acquire));
+        if state.mending || state.version != Some(newest) {
+            let Some(hub) = self.hub.upgrade() else {
+                return Err(self.stopped(&draft));
+            };
+            self.look_up(&hub, &mut state);
+        }
         if !state.mending
             && let Some(Route {
                 assignment,
@@ -182,8 +205,9 @@ impl Lane {
                 kind: draft.kind,
                 id: draft.id,
                 to: self.addressee(assignment),
-                lane: LaneKey::of(&self.group, self.shard),
+                lane: self.key,
                 asker: draft.asker,
+                deadline: draft.asker.map(|_| draft.deadline),
                 remaining: if draft.asker.is_some() {
                     remaining(draft.now, draft.deadline)
                 } else {
@@ -196,6 +220,9 @@ impl Lane {
             state.used = true;
             return Ok(request);
         }
+        let Some(hub) = self.hub.upgrade() else {
+            return Err(self.stopped(&draft));
+        };
         self.hold(&hub, &mut state, draft)?;
         Ok(0)
     }
@@ -302,6 +329,11 @@ impl Lane {
             state.hint = Some(owner);
         }
         state.refused = state.route.as_ref().map(|route| route.assignment.clone());
+        let now = hub.clock.now();
+        if now.saturating_since(state.trouble) > CALM {
+            state.pause = FIRST_PAUSE;
+        }
+        state.trouble = now;
         state.returned.push_back(parcel);
         self.begin_mending(&hub, &mut state);
     }
@@ -328,15 +360,49 @@ impl Lane {
                 return;
             };
             let mut changed = hub.changed.subscribe();
-            self.settle(&hub).await;
+            self.expiring(&hub, self.settle(&hub)).await;
             let pause = self.rest(&hub);
             if pause.is_none() && self.flush(&hub) {
                 return;
             }
-            drop(hub);
             let pause = pause.unwrap_or(LONGEST_PAUSE / 5);
-            let _ = tokio::time::timeout(pause, changed.changed()).await;
+            let pausing = tokio::time::timeout(pause, changed.changed());
+            let _ = self.expiring(&hub, pausing).await;
             self.state.lock().refused = None;
+        }
+    }
+
+    /// Does something while messages wait here, and ends those whose time is over meanwhile.
+    async fn expiring<T>(&self, hub: &Arc<Hub>, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::time::sleep(TICK) => self.expire(hub),
+            }
+        }
+    }
+
+    fn expire(&self, hub: &Arc<Hub>) {
+        let now = hub.clock.now();
+        let mut over = Vec::new();
+        let mut state = self.state.lock();
+        let State { returned, held, .. } = &mut *state;
+        for queue in [returned, held] {
+            for parcel in std::mem::take(queue) {
+                if parcel.is_over(now) {
+                    over.push(parcel);
+                } else {
+                    queue.push_back(parcel);
+                }
+            }
+        }
+        state.held_bytes = state.held.iter().map(Parcel::size).sum();
+        drop(state);
+        for parcel in over {
+            let error = parcel.no_owner();
+            parcel.fail(hub, error);
         }
     }
 
@@ -387,7 +453,7 @@ impl Lane {
         waiting.append(&mut state.held);
         let now = hub.clock.now();
         while let Some(parcel) = waiting.pop_front() {
-            if parcel.deadline <= now {
+            if parcel.is_over(now) {
                 let error = parcel.no_owner();
                 parcel.fail(hub, error);
             } else if let Err(parcel) = self.forward(hub, &mut state, parcel, now) {
@@ -419,8 +485,9 @@ impl Lane {
             kind: parcel.kind,
             id: &parcel.id,
             to: self.addressee(&route.assignment),
-            lane: LaneKey::of(&self.group, self.shard),
+            lane: self.key,
             asker: parcel.asker.as_ref(),
+            deadline: parcel.asker.as_ref().map(|_| parcel.deadline),
             remaining: if parcel.asker.is_some() {
                 remaining(now, parcel.deadline)
             } else {

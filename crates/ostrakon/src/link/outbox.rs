@@ -169,11 +169,14 @@ impl Outbox {
     }
 
     fn keep_only_messages(&mut self) {
+        let mut frames = 0;
         self.each_frame(|frame| {
+            frames += 1;
             if !frame::is_message(frame) {
                 frame::make_void(frame);
             }
         });
+        self.frames = frames;
     }
 
     fn each_frame(&mut self, mut visit: impl FnMut(&mut [u8])) {

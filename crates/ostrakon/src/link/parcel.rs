@@ -9,7 +9,7 @@ use super::{
     hub::Hub,
     requests::{AskerId, Request, asker_id},
 };
-use crate::{AskError, CallChain, TellError, TraceContext, reply::Settle, wire::Port};
+use crate::{AskError, CallChain, TellError, TraceContext, reply::Settle, wire::Ports};
 
 pub(crate) struct Parcel {
     pub(crate) kind: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Parcel {
     /// When it is no use any more.
     pub(crate) deadline: Time,
     pub(crate) options: Vec<u8>,
-    pub(crate) ports: Vec<Port>,
+    pub(crate) ports: Ports,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl Parcel {
         };
         let kind = hub.known_kind(message.kind)?;
         let mut asker = None;
-        let mut ports = Vec::new();
+        let mut ports = Ports::new();
         for tag in message.ports() {
             // Without its request nobody waits for it any more: then the whole message is void.
             let request = remove(tag.request)?;
@@ -69,6 +69,11 @@ impl Parcel {
             Some(asker) => asker.fail(AskError::NotSent(error)),
             None => hub.undelivered(self.kind, &self.id, "no_owner"),
         }
+    }
+
+    /// Whether nobody wants it any more.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.deadline <= now || self.asker.as_ref().is_some_and(|asker| asker.is_over())
     }
 
     pub(crate) fn no_owner(&self) -> TellError {

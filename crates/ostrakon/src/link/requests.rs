@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ostrakon_core::EntityId;
+use ostrakon_core::{EntityId, Time};
 
 use super::{frame::RequestId, outbox::Spot};
 use crate::{AskError, reply::Settle, wire::Port};
@@ -17,6 +17,8 @@ const MOST: usize = 1 << 20;
 pub(crate) struct Requests {
     places: Vec<Place>,
     free: Vec<u32>,
+    /// No deadline is before this.
+    earliest: Option<Time>,
 }
 
 #[derive(Default)]
@@ -33,6 +35,8 @@ pub(crate) struct Request {
     pub(crate) port: Option<Port>,
     /// Where the message that asks for it waits or waited.
     pub(crate) spot: Spot,
+    /// When its asker gives up; `None` where nobody does.
+    pub(crate) deadline: Option<Time>,
 }
 
 /// Who waits for an ask, and for whom.
@@ -76,6 +80,38 @@ impl Requests {
 
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
+    }
+
+    /// Whether a deadline is before all others that were known: whoever waits for those must know.
+    pub(crate) fn note_deadline(&mut self, deadline: Time) -> bool {
+        let is_earlier = self.earliest.is_none_or(|earliest| deadline < earliest);
+        if is_earlier {
+            self.earliest = Some(deadline);
+        }
+        is_earlier
+    }
+
+    /// When to look for requests whose deadline has passed.
+    pub(crate) fn earliest(&self) -> Option<Time> {
+        self.earliest
+    }
+
+    /// The requests whose deadline has passed.
+    pub(crate) fn due(&mut self, now: Time) -> Vec<RequestId> {
+        self.earliest = None;
+        let mut due = Vec::new();
+        for (index, place) in self.places.iter().enumerate() {
+            let Some(deadline) = place.request.as_ref().and_then(|request| request.deadline) else {
+                continue;
+            };
+            if deadline <= now {
+                due.push((u64::from(place.uses) << 20) + index as u64 + 1);
+            } else {
+                let earliest = self.earliest.map_or(deadline, |earliest| earliest.min(deadline));
+                self.earliest = Some(earliest);
+            }
+        }
+        due
     }
 
     pub(crate) fn insert(&mut self, request: Request) -> RequestId {
@@ -134,3 +170,6 @@ impl Requests {
 fn index(id: RequestId) -> Option<usize> {
     Some((id.checked_sub(1)? & 0xF_FFFF) as usize)
 }
+
+#[cfg(test)]
+mod tests;

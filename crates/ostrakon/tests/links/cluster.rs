@@ -91,6 +91,19 @@ impl Cluster {
         &self.map
     }
 
+    /// A new map with this owner of a shard, or none; no node knows it yet.
+    pub(crate) fn assigned(&mut self, shard: ShardId, to: Option<Assignment>) -> &ShardMap {
+        self.map = self.map.with(&GroupName::default(), shard, to);
+        &self.map
+    }
+
+    /// Lets every node know the present map, one after the other.
+    pub(crate) async fn inform_all(&self) {
+        for node in &self.nodes {
+            testing::adopt(node, &self.map).await;
+        }
+    }
+
     pub(crate) async fn leave(self) {
         for node in self.nodes {
             node.leave().await.unwrap();

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use futures_core::Stream;
+use futures_util::{StreamExt, stream};
 use ostrakon::{Context, StreamReply, TraceContext, entity};
 use tokio::sync::Notify;
 
@@ -95,9 +97,65 @@ impl Ledger {
         let _ = reply.send(1).await;
     }
 
+    /// Notes in the test's log that this entry of a sender has been handled.
+    pub(crate) async fn record(&mut self, log: String, sender: u32, entry: u64) -> u64 {
+        record(&log, sender, entry);
+        entry
+    }
+
+    /// Numbers for ever. Each knocks at the gate when it is made; the gate opens when nobody wants more.
+    pub(crate) fn endless(
+        &self,
+        gate: String,
+        ballast: Vec<u8>,
+    ) -> impl Stream<Item = u64> + use<> {
+        drop(ballast);
+        let opens = OpenOnDrop(Gate::of(&gate));
+        stream::iter(0..).inspect(move |_| opens.0.knock())
+    }
+
+    /// Items of these sizes, each made of its number.
+    pub(crate) fn sized(&self, sizes: Vec<usize>) -> impl Stream<Item = Vec<u8>> + use<> {
+        let sizes = sizes.into_iter().enumerate();
+        stream::iter(sizes.map(|(n, size)| vec![n as u8; size]))
+    }
+
     pub(crate) async fn pause(&mut self, millis: u64) -> u64 {
         tokio::time::sleep(Duration::from_millis(millis)).await;
         millis
+    }
+}
+
+/// What was handled in a test, by all lives of all its ledgers: senders and their entries.
+type Log = Vec<(u32, u64)>;
+
+fn logs() -> std::sync::MutexGuard<'static, BTreeMap<String, Log>> {
+    static LOGS: Mutex<BTreeMap<String, Log>> = Mutex::new(BTreeMap::new());
+    LOGS.lock().unwrap()
+}
+
+fn record(log: &str, sender: u32, entry: u64) {
+    let mut logs = logs();
+    logs.entry(log.to_owned())
+        .or_default()
+        .push((sender, entry));
+}
+
+/// What one sender's messages have left in a log, in the order in which they were handled.
+pub(crate) fn recorded(log: &str, sender: u32) -> Vec<u64> {
+    let logs = logs();
+    let entries = logs.get(log).into_iter().flatten();
+    entries
+        .filter(|(from, _)| *from == sender)
+        .map(|(_, entry)| *entry)
+        .collect()
+}
+
+struct OpenOnDrop(&'static Gate);
+
+impl Drop for OpenOnDrop {
+    fn drop(&mut self) {
+        self.0.open();
     }
 }
 
@@ -121,6 +179,12 @@ impl Gate {
         self.state.lock().unwrap().0 += 1;
         self.changed.notify_waiters();
         self.until(|(_, open)| open).await;
+    }
+
+    /// Comes to the gate and does not wait.
+    fn knock(&self) {
+        self.state.lock().unwrap().0 += 1;
+        self.changed.notify_waiters();
     }
 
     pub(crate) fn open(&self) {

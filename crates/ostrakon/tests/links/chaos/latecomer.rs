@@ -1,0 +1,63 @@
+//! A connection whose handshake is held up until another one has taken its place: what was sent on it must not be handled any more,
+//! since newer messages have been.
+
+use std::time::Duration;
+
+use ostrakon::{
+    Outcome,
+    testing::{self, Fixed},
+};
+use ostrakon_faults::{Direction, Proxy};
+
+use crate::{
+    cluster::{Cluster, SOON, builder},
+    ledger::Ledger,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_comes_late_does_not_bring_back_old_messages() {
+    let mut nodes = Vec::new();
+    for name in ["node-1", "node-2"] {
+        nodes.push(builder(name).fixed(Fixed::plain()).start().await.unwrap());
+    }
+    let (one, two) = (nodes[0].clone(), nodes[1].clone());
+    let cluster = Cluster::connect(nodes).await;
+    let outer = Proxy::to(testing::address(&two)).unwrap();
+    let inner = Proxy::to(outer.address()).unwrap();
+    testing::introduce(&one, "node-2", &inner.address().to_string());
+    let (here, there) = (cluster.id_on(0), cluster.id_on(1));
+    let ledger = one.entity::<Ledger>(&there);
+
+    // The first connection, from one to two. Two has heard who it is; the rest is held up.
+    inner.stall_towards(Direction::ToClient);
+    let first = tokio::spawn({
+        let ledger = ledger.clone();
+        async move { ledger.add(1).await }
+    });
+    inner.until(|mischief| mischief.stalls == 1).await;
+    outer.stall_towards(Direction::ToTarget);
+    inner.pass();
+    outer.until(|mischief| mischief.stalls >= 1).await;
+
+    // The second connection, from two to one, takes its place at both ends.
+    two.entity::<Ledger>(&here).add(0).await.unwrap();
+    let first = tokio::time::timeout(SOON, first).await.unwrap().unwrap();
+    assert_eq!(first.unwrap_err().outcome(), Outcome::Unknown);
+    assert_eq!(ledger.add(2).await.unwrap(), 1);
+
+    // Now the rest of the first connection arrives, and its end behind it.
+    outer.pass();
+    tokio::time::timeout(SOON, async {
+        while outer.bytes(Direction::ToTarget) < inner.bytes(Direction::ToTarget) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+    .unwrap();
+    // Each of these is a turn of the other node, which has that much time to make the mistake.
+    for _ in 0..100 {
+        assert_eq!(ledger.entries().await.unwrap(), [2]);
+    }
+    drop((outer, inner));
+    cluster.leave().await;
+}
