@@ -1,10 +1,11 @@
-//! Everything a contributor runs: `cargo xtask test`, `fix` and `bench`.
+//! Everything a contributor runs: `cargo xtask test`, `fix`, `bench` and `fuzz`.
 //!
 //! A plain Rust program, so that a machine with the Rust toolchain needs no other tool.
 //! This file only reads the arguments; each verb lives where its name says. `test` never
 //! writes to the source tree, `fix` does nothing else.
 
 mod child;
+mod fuzz;
 mod packages;
 mod purity;
 mod report;
@@ -45,6 +46,7 @@ enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    Fuzz(fuzz::Fuzz),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -52,6 +54,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Verb::Test(test) => test.run(),
         Verb::Fix => fix(),
         Verb::Bench { arguments } => bench(&arguments),
+        Verb::Fuzz(fuzz) => fuzz.run(),
     }
 }
 

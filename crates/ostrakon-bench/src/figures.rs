@@ -25,6 +25,10 @@ pub(crate) const CPU: &str = "cpu";
 pub(crate) const RATE_PLAIN: &str = "rate_plain";
 /// The rate with encryption over the one without.
 pub(crate) const SHARE: &str = "share";
+/// The median with large messages beside over the one without.
+pub(crate) const BURST: &str = "burst";
+/// The slowest heartbeat with large messages beside, in milliseconds.
+pub(crate) const HEARTBEAT: &str = "heartbeat";
 /// Resident bytes per idle entity.
 pub(crate) const BYTES: &str = "bytes";
 /// Time for the last tenth of the creations over the time for the first.

@@ -5,7 +5,9 @@
 
 use crate::case::{Case, Place};
 use crate::contenders::Name;
-use crate::figures::{BYTES, CPU, FLOOD, P50, RATE, SHARE, SLOWDOWN, TAIL};
+use crate::figures::{
+    BURST, BYTES, CPU, FLOOD, HEARTBEAT, P50, RATE, SHARE, SLOWDOWN, TAIL,
+};
 use crate::measure::{Measure, Runtime};
 use crate::target::{Better, Part, Target};
 
@@ -103,6 +105,10 @@ impl Line {
             }
             Measure::RemoteTls => vec![Self::tls(TLS)],
             Measure::RemoteTls4K => vec![Self::tls(TLS_4K)],
+            Measure::RemoteBurst => vec![
+                Self::low("", BURST, "× quiet p50", Target(&[Part::Bound(5.0)])),
+                Self::low("heartbeat", HEARTBEAT, "ms", Target(&[Part::Bound(50.0)])),
+            ],
         }
     }
 

@@ -71,6 +71,9 @@ pub(crate) enum Measure {
     /// The same with bodies of 4 KiB.
     #[value(name = "remote_tls_4k")]
     RemoteTls4K,
+    /// One caller while another sends messages of 2 MiB; and the heartbeats meanwhile.
+    #[value(name = "remote_burst")]
+    RemoteBurst,
 }
 
 impl Measure {
@@ -103,7 +106,8 @@ impl Measure {
             | Self::RemoteStream
             | Self::RemoteStream4K
             | Self::RemoteTls
-            | Self::RemoteTls4K => Group::Remote,
+            | Self::RemoteTls4K
+            | Self::RemoteBurst => Group::Remote,
         }
     }
 

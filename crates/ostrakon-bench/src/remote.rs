@@ -15,7 +15,7 @@ use crate::case::Case;
 use crate::contenders::remote::{Address, Body, Job, Remote, with};
 use crate::contenders::{Name, Threads, Tokio};
 use crate::drive::drive;
-use crate::figures::{CPU, Figures, P50, P99, RATE, RATE_PLAIN, SHARE, TAIL};
+use crate::figures::{BURST as BURST_FACTOR, CPU, Figures, HEARTBEAT, P50, P99, RATE, RATE_PLAIN, SHARE, TAIL};
 use crate::machine;
 use crate::measure::{Link, Measure, Pace};
 use crate::reach::Reach;
@@ -24,6 +24,9 @@ use crate::server::Server;
 /// The body of what is called a message of 64 bytes.
 const SMALL: usize = 32;
 const LARGE: usize = 4 << 10;
+const HUGE: usize = 2 << 20;
+/// How many huge messages are on their way at once.
+const BOMBS: usize = 1;
 /// Tells between two signs of life; and how many of those may be outstanding, so
 /// that who queues without a bound does not queue a whole run.
 const BURST: u64 = 1024;
@@ -63,6 +66,7 @@ impl Job for Client {
                 Measure::RemoteStream4K => self.stream::<R>(&plain, LARGE).await,
                 Measure::RemoteTls => self.tls::<R>(&plain, SMALL).await,
                 Measure::RemoteTls4K => self.tls::<R>(&plain, LARGE).await,
+                Measure::RemoteBurst => self.burst::<R>(&plain).await,
                 Measure::Tell
                 | Measure::TellUnbounded
                 | Measure::Ask1
@@ -120,6 +124,28 @@ impl Client {
             .with(CPU, meter.micros_each(count)?))
     }
 
+    /// What large messages do to small ones on the same connection.
+    async fn burst<R: Remote>(&self, server: &Server) -> Result<Figures> {
+        let reach = Arc::new(ByLink::<R>::connect(server, SMALL).await?);
+        drive::<Tokio, _>(&reach, 1, self.length / 10).await?;
+        let quiet = drive::<Tokio, _>(&reach, 1, self.length).await?;
+        reach.link.slowest_heartbeat();
+        let mut bombs = JoinSet::new();
+        for _ in 0..BOMBS {
+            bombs.spawn(bombard(Arc::clone(&reach.link)));
+        }
+        drive::<Tokio, _>(&reach, 1, self.length / 10).await?;
+        let loud = drive::<Tokio, _>(&reach, 1, self.length).await?;
+        ensure!(bombs.try_join_next().is_none(), "the burst ended early");
+        let heartbeat = reach.link.slowest_heartbeat();
+        let millis = heartbeat.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
+        Ok(Figures::default()
+            .with(BURST_FACTOR, loud.micros(0.5) / quiet.micros(0.5))
+            .with(HEARTBEAT, millis)
+            .with(P50, loud.micros(0.5))
+            .with(P99, loud.micros(0.99)))
+    }
+
     async fn tls<R: Remote>(&self, plain: &Server, size: usize) -> Result<Figures> {
         let tls = self.start(Link::Tls)?;
         let plain = self.ask::<R>(plain, TLS_CALLERS, size).await?;
@@ -127,6 +153,14 @@ impl Client {
         let rate = |figures: &Figures| figures.get(RATE).unwrap_or(f64::NAN);
         let (with, without) = (rate(&tls), rate(&plain));
         Ok(tls.with(RATE_PLAIN, without).with(SHARE, with / without))
+    }
+}
+
+/// Sends messages of [`HUGE`] bytes to one entity, as fast as they are answered.
+async fn bombard<R: Remote>(link: Arc<R>) -> Result<()> {
+    let entity = Address::of(1);
+    loop {
+        link.ask(&entity, Body::carrying(0, HUGE)).await?;
     }
 }
 
@@ -185,7 +219,7 @@ async fn receive<R: Remote>(link: &R, count: u64, size: usize) -> Result<f64> {
 
 /// Through a link, by id.
 struct ByLink<R> {
-    link: R,
+    link: Arc<R>,
     entities: Vec<Address>,
     size: usize,
 }
@@ -193,7 +227,7 @@ struct ByLink<R> {
 impl<R: Remote> ByLink<R> {
     async fn connect(server: &Server, size: usize) -> Result<Self> {
         Ok(Self {
-            link: R::connect(&server.address, server.link).await?,
+            link: Arc::new(R::connect(&server.address, server.link).await?),
             entities: Address::all().collect(),
             size,
         })

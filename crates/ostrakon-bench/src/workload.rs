@@ -53,7 +53,8 @@ pub(crate) fn run<C: Contender>(measure: Measure, runtime: Runtime, pace: Pace) 
             | Measure::RemoteStream
             | Measure::RemoteStream4K
             | Measure::RemoteTls
-            | Measure::RemoteTls4K => bail!("takes two processes"),
+            | Measure::RemoteTls4K
+            | Measure::RemoteBurst => bail!("takes two processes"),
         }
     })
 }

@@ -61,7 +61,7 @@ use self::{
     guest::Guest,
     outbox::{Outbox, Spot},
     requests::{Asker, AskerId, Request, Requests},
-    supervisor::Established,
+    supervisor::{Established, Rank},
 };
 use crate::{
     AskError, TellError,
@@ -106,6 +106,10 @@ struct State {
     fences: BTreeMap<RequestId, oneshot::Sender<()>>,
     next_token: u64,
     phase: Phase,
+    /// The latest connection that was used.
+    latest: Option<Rank>,
+    /// How many connections of the other side are being let in.
+    greetings: usize,
     /// Why nothing is sent to this node any more.
     closed: bool,
 }
@@ -131,10 +135,21 @@ struct Session {
 /// How a frame is treated when much is waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// An answer or an item: it has more room than messages, for it ends something.
-    Answer,
+    /// An answer or an item of so many bytes: it has more room than messages, for it ends something.
+    Answer { size: usize },
+    /// A message that goes back.
+    Returned { size: usize },
     /// Small, and the other side depends on it.
     Sign,
+}
+
+impl Class {
+    fn size(self) -> usize {
+        match self {
+            Self::Answer { size } | Self::Returned { size } => size,
+            Self::Sign => 0,
+        }
+    }
 }
 
 /// A message that is about to be sent.
@@ -173,6 +188,8 @@ impl Link {
                 fences: BTreeMap::new(),
                 next_token: 1,
                 phase: Phase::Idle,
+                latest: None,
+                greetings: 0,
                 closed: false,
             }),
             most: AtomicUsize::new(hub.limits.message),
@@ -254,7 +271,7 @@ impl Link {
         let Some(current) = state.session(session) else {
             return false;
         };
-        if class == Class::Answer && waiting > limits.waiting_answers() {
+        if matches!(class, Class::Answer { .. }) && waiting > limits.waiting_answers() {
             return false;
         }
         if waiting > limits.waiting_signs() {
@@ -264,7 +281,7 @@ impl Link {
             return false;
         }
         let token = state.token();
-        state.outbox.push(lane, token, write);
+        state.outbox.push_sized(lane, token, class.size(), write);
         self.wake(state);
         true
     }
@@ -392,7 +409,7 @@ impl Link {
         } = &mut *state;
         let sent = outbox.handed_over();
         let lost = requests.sweep(|request| match request.spot {
-            Spot::Ordinary { end } => end <= sent,
+            Spot::Ordinary { start } => start < sent,
             Spot::Large { token } => !outbox.holds_large(token),
         });
         // Whoever waits for a fence sees that it was dropped.
@@ -453,9 +470,10 @@ impl Link {
         }
     }
 
-    /// Whether something waits for a connection.
+    /// Whether something waits for a connection, and none is about to come.
     fn has_work(&self) -> bool {
-        !self.state.lock().outbox.is_empty()
+        let state = self.state.lock();
+        !state.outbox.is_empty() && state.greetings == 0
     }
 
     /// Sends nothing to this node any more, and fails what waits.
@@ -463,11 +481,19 @@ impl Link {
         let mut state = self.state.lock();
         state.closed = true;
         let requests = state.requests.sweep(|_| true);
+        let outbox = &state.outbox;
+        let (unsent, sent): (Vec<_>, Vec<_>) =
+            requests.into_iter().partition(|request| match request.spot {
+                Spot::Ordinary { start } => start >= outbox.handed_over(),
+                Spot::Large { token } => outbox.is_untouched(token),
+            });
         drop(state);
-        let node = self.peer.clone();
-        let error = AskError::Lost { node };
-        for request in requests {
-            request.fail(&error);
+        let node = || self.peer.clone();
+        let lost = AskError::Lost { node: node() };
+        sent.into_iter().for_each(|request| request.fail(&lost));
+        let unreachable = TellError::Unreachable { node: node() }.into();
+        for request in unsent {
+            request.fail(&unreachable);
         }
         if let Some(supervisor) = self.supervisor.get() {
             supervisor.abort();
@@ -545,7 +571,7 @@ impl State {
                 request = id;
             }
             if let Some(credit) = credit {
-                credit.set_far(Box::new(FarStream {
+                credit.set_far(Arc::new(FarStream {
                     link: Arc::downgrade(link),
                     request: id,
                 }));
@@ -582,7 +608,7 @@ impl State {
         let all = || first.iter().chain(&second).chain(&more).copied();
         spot = self
             .outbox
-            .push(message.lane, token, |out| frame.put(out, all()));
+            .push_sized(message.lane, token, message.payload.len(), |out| frame.put(out, all()));
         for id in all()
             .map(|tag| tag.request)
             .chain((request != 0).then_some(request))

@@ -5,19 +5,19 @@
 //! learns exactly one outcome, and the first one counts.
 
 use std::{
-    borrow::Cow,
     mem,
     sync::Arc,
     task::{Context, Poll, Waker},
 };
 
+use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     AskError, Codec, CodecError, Payload,
     lock::Mutex,
     stage::{Closed, Stage},
-    wire::{self, AnswerPort, AnswerSink, Port},
+    wire::{self, AnswerBytes, AnswerPort, AnswerSink, Port},
 };
 
 /// Answers one ask. Send it to its asker with [`Reply::send`], keep it for later, or pass it on inside another message.
@@ -158,7 +158,7 @@ struct Mail<T> {
 enum Answer<T> {
     Value(T),
     /// Large, and from another node: the asker decodes it on its own time.
-    Encoded(Codec, Vec<u8>),
+    Encoded(Codec, Bytes),
 }
 
 impl<T: Payload> Slot<T> {
@@ -243,10 +243,10 @@ impl<T: Payload> Answer<T> {
 }
 
 impl<T: Payload> AnswerSink for Slot<T> {
-    fn deliver(&self, codec: Codec, answer: Result<Cow<'_, [u8]>, CodecError>) -> Answered {
+    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered {
         self.post(match answer {
-            Ok(Cow::Owned(bytes)) => Ok(Answer::Encoded(codec, bytes)),
-            Ok(Cow::Borrowed(bytes)) => codec
+            Ok(AnswerBytes::Owned(bytes)) => Ok(Answer::Encoded(codec, bytes)),
+            Ok(AnswerBytes::Borrowed(bytes)) => codec
                 .decode(bytes)
                 .map(Answer::Value)
                 .map_err(AskError::BadReply),

@@ -7,7 +7,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
@@ -20,6 +20,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::{
     Codec, CodecError, Payload, StreamError,
+    lock::Mutex,
     wire::{self, ItemsPort, Port},
 };
 
@@ -29,11 +30,14 @@ const WINDOW: u32 = 64;
 const COST_HERE: u32 = 4;
 /// An encoded item costs one unit for each so many bytes that it has begun.
 const BYTES_PER_UNIT: usize = 4096;
+/// The most an item costs. The last part of what was read, less than a quarter of the window, is not given back at once; the rest
+/// must be enough for any item, or its producer would wait for ever.
+const MOST_COST: u32 = WINDOW - WINDOW / 4;
 
 /// What an encoded item costs.
 pub(crate) fn cost(bytes: usize) -> u32 {
     let units = u32::try_from(bytes / BYTES_PER_UNIT).unwrap_or(WINDOW);
-    units.saturating_add(1).min(WINDOW)
+    units.saturating_add(1).min(MOST_COST)
 }
 
 /// Produces the items of one streaming ask. It may be moved into [`Context::spawn`](crate::Context::spawn), so that the entity handles other messages meanwhile.
@@ -239,7 +243,7 @@ pub(crate) struct Credit {
     gone: AtomicBool,
     going: Notify,
     /// The producers are on another node: they are told what the consumer does.
-    far: OnceLock<Box<dyn FarProducer>>,
+    far: Mutex<Option<Arc<dyn FarProducer>>>,
 }
 
 /// The producers of a stream on another node.
@@ -256,7 +260,7 @@ impl Credit {
             units: Semaphore::new(WINDOW as usize),
             gone: AtomicBool::new(false),
             going: Notify::new(),
-            far: OnceLock::new(),
+            far: Mutex::new(None),
         }
     }
 
@@ -288,9 +292,10 @@ impl Credit {
         self.units.add_permits((units as usize).min(room));
     }
 
-    fn read(&self, units: u32) {
+    /// The same, also if the producers are one node further.
+    pub(crate) fn read(&self, units: u32) {
         self.give(units);
-        if let Some(far) = self.far.get() {
+        if let Some(far) = self.far() {
             far.has_room(units);
         }
     }
@@ -300,15 +305,19 @@ impl Credit {
         self.gone.store(true, Ordering::Release);
         self.units.close();
         self.going.notify_waiters();
-        if let Some(far) = self.far.get() {
+        if let Some(far) = self.far() {
             far.stop();
         }
     }
 
     /// Says that the producers are on another node.
-    pub(crate) fn set_far(&self, far: Box<dyn FarProducer>) {
-        // A stream reply that is sent to two nodes is produced by the first.
-        let _ = self.far.set(far);
+    pub(crate) fn set_far(&self, far: Arc<dyn FarProducer>) {
+        // The last one counts: its message may have come back from another node before.
+        *self.far.lock() = Some(far);
+    }
+
+    fn far(&self) -> Option<Arc<dyn FarProducer>> {
+        self.far.lock().clone()
     }
 
     async fn closed(&self) {
@@ -367,7 +376,7 @@ impl<T> EntityStream<T> {
     /// Gives credit back: at once to a producer here, by the quarter window to one on another node.
     fn was_read(&mut self, units: u32) {
         self.owed += units;
-        if self.credit.far.get().is_none() || self.owed >= WINDOW / 4 {
+        if self.owed >= WINDOW / 4 || self.credit.far().is_none() {
             self.credit.read(std::mem::take(&mut self.owed));
         }
     }

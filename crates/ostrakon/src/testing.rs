@@ -5,7 +5,7 @@
 use std::{
     net::SocketAddr,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ostrakon_core::{Incarnation, NodeName, ShardGroup};
@@ -103,4 +103,9 @@ pub async fn adopt(node: &Node, map: &ShardMap) {
 /// The map a node goes by.
 pub fn map(node: &Node) -> ShardMap {
     ShardMap::clone(&hub(node).map.load())
+}
+
+/// The slowest heartbeat to any node since the last time this was called.
+pub fn slowest_heartbeat(node: &Node) -> Option<Duration> {
+    hub(node).counts.take_slowest_heartbeat()
 }

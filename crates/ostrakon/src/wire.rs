@@ -5,11 +5,11 @@
 //! serialization passes the list on as it is. Nothing here outlives one encode or decode call.
 
 use std::{
-    borrow::Cow,
     cell::{Cell, RefCell},
     sync::Arc,
 };
 
+use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::{
@@ -58,10 +58,25 @@ pub(crate) struct ItemsPort {
     pub(crate) sink: Arc<dyn ItemsSink>,
 }
 
+/// An encoded answer.
+pub(crate) enum AnswerBytes<'b> {
+    Borrowed(&'b [u8]),
+    /// A large one, which can be decoded later and elsewhere.
+    Owned(Bytes),
+}
+
+impl AnswerBytes<'_> {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
 /// Takes an encoded answer.
 pub(crate) trait AnswerSink: Send + Sync {
-    /// A large answer comes owned, so that it can be decoded later and elsewhere.
-    fn deliver(&self, codec: Codec, answer: Result<Cow<'_, [u8]>, CodecError>) -> Answered;
+    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered;
     fn fail(&self, error: AskError);
     fn is_wanted(&self) -> bool;
     /// There is one more reply that may answer.
@@ -84,7 +99,7 @@ impl AnswerPort {
     pub(crate) fn send<T: Payload>(&self, value: &T) -> Answered {
         in_scratch(|buffer| {
             let encoded = self.codec.encode_into(value, buffer);
-            let answer = encoded.map(|()| Cow::Borrowed(&buffer[..]));
+            let answer = encoded.map(|()| AnswerBytes::Borrowed(buffer));
             self.sink.deliver(self.codec, answer)
         })
     }

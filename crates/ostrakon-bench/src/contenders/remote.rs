@@ -57,6 +57,11 @@ pub(crate) trait Remote: Sized + Send + Sync + 'static {
     /// is sent to the same entity after this has returned.
     fn tell(&self, entity: &Address, body: Body) -> impl Future<Output = Result<()>> + Send;
 
+    /// The slowest heartbeat since the last call, where there are heartbeats.
+    fn slowest_heartbeat(&self) -> Option<std::time::Duration> {
+        None
+    }
+
     /// Have the entity send `count` bodies of `size` bytes that carry 0, 1, 2, …
     /// and hand each to `each` in that order.
     fn stream(

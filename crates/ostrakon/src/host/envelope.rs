@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ostrakon_core::Time;
 
 use crate::{
@@ -27,7 +28,7 @@ pub(crate) enum Letter<E: Entity> {
 }
 
 pub(crate) struct Sealed {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Bytes,
     pub(crate) ports: Ports,
     /// What it takes of its sender's share of memory; given back when this is dropped.
     pub(crate) load: Load,

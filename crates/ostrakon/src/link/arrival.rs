@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use ostrakon_core::{EntityId, Epoch, ShardId, Time};
 
 use crate::{
@@ -24,6 +25,8 @@ pub(crate) struct Arrival<'a> {
     /// `None` for an actor, which nobody owns.
     pub(crate) claim: Option<Claim>,
     pub(crate) payload: &'a [u8],
+    /// What a large payload is the last part of.
+    pub(crate) whole: Option<&'a Bytes>,
     pub(crate) ports: Ports,
     pub(crate) ask: Option<Ask>,
     pub(crate) trace: Option<TraceContext>,
@@ -46,6 +49,7 @@ impl Arrival<'_> {
         let Self {
             id,
             payload,
+            whole,
             ports,
             ask,
             trace,
@@ -61,7 +65,7 @@ impl Arrival<'_> {
             }
         } else {
             Letter::Sealed(Box::new(Sealed {
-                bytes: payload.to_vec(),
+                bytes: tail(whole, payload),
                 ports,
                 load: Load::new(load, payload.len()),
             }))
@@ -106,6 +110,14 @@ impl TurnedAway {
     pub(crate) fn refused(error: TellError, ask: Option<Ask>) -> Self {
         let letter = None;
         Self::Refused { error, ask, letter }
+    }
+}
+
+/// Shares a payload with the frame that it ends, or copies it.
+pub(crate) fn tail(whole: Option<&Bytes>, payload: &[u8]) -> Bytes {
+    match whole {
+        Some(whole) => whole.slice(whole.len() - payload.len()..),
+        None => Bytes::copy_from_slice(payload),
     }
 }
 

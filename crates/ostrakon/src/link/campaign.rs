@@ -195,7 +195,10 @@ fn smaller<R>(mut input: Vec<u8>, check: &impl Fn(&[u8]) -> R) -> Vec<u8> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
-    Some(text.parse().expect("a variable of the campaign is a number"))
+    Some(
+        text.parse()
+            .expect("a variable of the campaign is a number"),
+    )
 }
 
 pub(super) fn to_hex(bytes: &[u8]) -> String {
@@ -211,7 +214,9 @@ pub(super) fn from_hex(digits: &str) -> Vec<u8> {
     assert!(digits.len().is_multiple_of(2), "half a byte is no byte");
     let value = |digit: u8| char::from(digit).to_digit(16).expect("a hexadecimal digit") as u8;
     let bytes = digits.chunks(2);
-    bytes.map(|pair| value(pair[0]) << 4 | value(pair[1])).collect()
+    bytes
+        .map(|pair| value(pair[0]) << 4 | value(pair[1]))
+        .collect()
 }
 
 mod tests {

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use ostrakon_core::{Assignment, EntityId, GroupName, NodeName, ShardId, Time};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
@@ -19,11 +20,12 @@ use tokio::{
 };
 
 use super::{
-    Arrival, Class, Hub, Link, TurnedAway,
-    arrival::Claim,
+    Arrival, Class, Hub, Link, State, TurnedAway,
+    arrival::{Claim, tail},
     fault::{About, Fault},
     frame::{self, Addressee, BadFrame, EndOfStream, Frame, Message, RequestId, Returned, option},
     guest::{Guest, GuestStream},
+    handshake::printable,
     inbox::Inbox,
     outbox::LaneKey,
     security::Wire,
@@ -33,13 +35,15 @@ use crate::{
     host::envelope::Ask,
     reply::{Pending, Settle},
     stream::{self, EndOfItems},
-    wire::{AnswerPort, AnswerSink, ItemsPort, Port, Ports},
+    wire::{AnswerBytes, AnswerPort, AnswerSink, ItemsPort, Port, Ports},
 };
 
 /// A peer that takes nothing for so long does not read.
 const WRITE_STALL: Duration = Duration::from_secs(10);
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// An answer with more than this is decoded by its asker, not where others wait for the link.
+const LARGE_ANSWER: usize = 16 * 1024;
 /// How often the task reads and writes before it lets others run.
 const ROUNDS: usize = 16;
 
@@ -110,6 +114,8 @@ pub(crate) struct Connection {
     written: usize,
     needs_flush: bool,
     last_progress: Instant,
+    /// The large frame that is being handled.
+    whole: Option<Bytes>,
     /// When the bytes were read that are being dispatched.
     now: Time,
     tick: Interval,
@@ -134,6 +140,7 @@ impl Connection {
             written: 0,
             needs_flush: false,
             last_progress: Instant::now(),
+            whole: None,
             now: hub.clock.now(),
             tick,
             refusing: BTreeSet::new(),
@@ -179,7 +186,10 @@ impl Connection {
 
     /// Writes what is ready. `false`: there is nothing, or no room.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        if self.writing.is_empty() && !self.take(cx)? {
+        if !self.writing.is_empty() {
+            // A peer that does not read must not keep the connection from ending.
+            self.check_cut(&mut self.link.state.lock())?;
+        } else if !self.take(cx)? && !self.needs_flush {
             return Ok(false);
         }
         let mut progress = false;
@@ -211,15 +221,17 @@ impl Connection {
         Ok(progress)
     }
 
+    /// Ends if it was ordered to.
+    fn check_cut(&self, state: &mut State) -> Result<(), End> {
+        let session = state.session(self.session);
+        let end = session.and_then(|session| session.cut.take());
+        end.map_or(Ok(()), Err)
+    }
+
     /// Takes what is to be written next.
     fn take(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut state = self.link.state.lock();
-        if let Some(end) = state
-            .session(self.session)
-            .and_then(|session| session.cut.take())
-        {
-            return Err(end);
-        }
+        self.check_cut(&mut state)?;
         // Askers that were just answered tend to ask again at once: wait for them, but never longer than it takes to let
         // the tasks run that are ready.
         if state.outbox.frames > 0 && state.outbox.frames < self.woken && !self.lingered {
@@ -281,8 +293,11 @@ impl Connection {
                 frame::put_parts_read(out, length as u64)
             });
             if let Some(whole) = inbox.part(part, last).map_err(End::Bad)? {
+                let whole = Bytes::from(whole);
+                self.whole = Some(whole.clone());
                 let frame = Frame::read(frame::body(&whole)).map_err(End::Bad)?;
                 self.handle(frame, cx)?;
+                self.whole = None;
             }
         }
         Ok(())
@@ -301,7 +316,7 @@ impl Connection {
             Frame::End { request, how } => self.end_of_stream(request, how),
             Frame::Credit { request, units } => {
                 if let Some(credit) = self.link.guest_stream(self.session, request) {
-                    credit.give(units);
+                    credit.read(units);
                 }
             }
             Frame::Cancel { request } => self.link.cancel(self.session, request),
@@ -313,7 +328,7 @@ impl Connection {
             Frame::Fenced { token } => self.link.fenced(token),
             Frame::PartsRead { bytes } => self.link.parts_read(bytes),
             Frame::Goodbye { reason } => {
-                return Err(End::Goodbye(reason.chars().take(512).collect()));
+                return Err(End::Goodbye(printable(reason, 512)));
             }
             Frame::Ping { token } => self.sign(LaneKey::None, |out| frame::put_pong(out, token)),
             Frame::Pong { .. } | Frame::Void => {}
@@ -344,10 +359,10 @@ impl Connection {
         };
         match request.port {
             Some(Port::Answer(port)) => {
-                let answer = if bytes.len() > frame::PART / 4 {
-                    std::borrow::Cow::Owned(bytes.to_vec())
+                let answer = if bytes.len() > LARGE_ANSWER {
+                    AnswerBytes::Owned(tail(self.whole.as_ref(), bytes))
                 } else {
-                    std::borrow::Cow::Borrowed(bytes)
+                    AnswerBytes::Borrowed(bytes)
                 };
                 port.sink.deliver(port.codec, Ok(answer));
             }
@@ -403,13 +418,16 @@ impl Connection {
     fn item(&mut self, request: RequestId, bytes: &[u8]) -> Result<(), End> {
         self.woken += 1;
         let Some(Port::Items(port)) = self.link.stream_port(request) else {
+            // The consumer has said that it is gone, but perhaps before the producer was there.
+            self.sign(LaneKey::None, |out| frame::put_cancel(out, request));
             return Ok(());
         };
         if !port.sink.credit().try_take(stream::cost(bytes.len())) {
             return Err(End::Misbehaved("sent more of a stream than it was allowed"));
         }
-        // A consumer that has gone away has said so itself.
-        let _ = port.sink.deliver(port.codec, bytes);
+        if port.sink.deliver(port.codec, bytes).is_err() && self.link.finish(request).is_some() {
+            self.sign(LaneKey::None, |out| frame::put_cancel(out, request));
+        }
         Ok(())
     }
 
@@ -484,6 +502,7 @@ impl Connection {
                 Addressee::Actor => None,
             },
             payload: message.payload,
+            whole: self.whole.as_ref(),
             ports,
             ask,
             trace: message
@@ -589,7 +608,11 @@ impl Connection {
             Some(assignment) => (assignment.owner.as_str(), assignment.epoch),
             None => ("", ostrakon_core::Epoch::default()),
         };
-        self.sign(LaneKey::of(group, shard), |out| {
+        let class = Class::Returned {
+            size: message.body.len(),
+        };
+        let lane = LaneKey::of(group, shard);
+        self.link.reply(self.session, class, lane, |out| {
             frame::put_returned(out, name, epoch, message.body);
         });
     }
@@ -600,6 +623,16 @@ impl Connection {
             0 => frame::put_dropped(out, message.kind, message.id, &fault),
             request => frame::put_fault(out, request, &fault),
         });
+        // Whoever has passed a reply on must learn that nobody has it.
+        for tag in message.ports().filter(|tag| tag.request != message.request) {
+            self.sign(LaneKey::None, |out| {
+                if tag.is_stream {
+                    frame::put_end(out, tag.request, EndOfStream::Interrupted);
+                } else {
+                    frame::put_fault(out, tag.request, &Fault::of(&AskError::NoReply));
+                }
+            });
+        }
         Ok(())
     }
 
@@ -622,7 +655,7 @@ impl Connection {
     async fn say_goodbye(&mut self, reason: &str, all: bool) -> io::Result<()> {
         while all {
             if self.writing.is_empty() {
-                self.link.state.lock().outbox.take(&mut self.writing);
+                self.link.state.lock().outbox.take_all(&mut self.writing);
             }
             if self.writing.is_empty() {
                 break;
@@ -638,7 +671,12 @@ impl Connection {
             frame::put_goodbye(&mut goodbye, reason);
             self.wire.write_all(&goodbye).await?;
         }
-        self.wire.shutdown().await
+        self.wire.shutdown().await?;
+        if all {
+            // To close while something waits to be read would take back what the other side has not received yet.
+            tokio::io::copy(&mut self.wire, &mut tokio::io::sink()).await?;
+        }
+        Ok(())
     }
 }
 

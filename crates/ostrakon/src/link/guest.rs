@@ -4,7 +4,6 @@
 //! and only while the connection lives that the request came on.
 
 use std::{
-    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,7 +21,7 @@ use crate::{
     reply::{Answered, Settle},
     stage::{Closed, Stage},
     stream::{ConsumerGone, Credit, EndOfItems, ItemsSink},
-    wire::AnswerSink,
+    wire::{AnswerBytes, AnswerSink},
 };
 
 /// An ask, or a reply inside a message, whose asker is on another node.
@@ -98,7 +97,7 @@ impl Guest {
         if sent {
             return Answered::Delivered;
         }
-        if class == Class::Answer {
+        if matches!(class, Class::Answer { .. }) {
             // It had no room; that much can be said.
             let fault = Fault::of(&AskError::NoReply);
             self.link
@@ -123,7 +122,7 @@ impl Settle for Guest {
     fn begin(&self) -> bool {
         let wanted = self.stage.begin();
         if wanted && self.opens_stream {
-            self.answer_with(Class::Answer, |out| {
+            self.answer_with(Class::Sign, |out| {
                 frame::put_answer(out, self.request, &[])
             });
         }
@@ -156,10 +155,10 @@ impl Settle for Guest {
 }
 
 impl AnswerSink for Guest {
-    fn deliver(&self, _: Codec, answer: Result<Cow<'_, [u8]>, CodecError>) -> Answered {
+    fn deliver(&self, _: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered {
         match answer {
-            Ok(bytes) if bytes.len() > self.link.most() => {
-                let (size, limit) = (bytes.len(), self.link.most());
+            Ok(bytes) if bytes.as_slice().len() > self.link.most() => {
+                let (size, limit) = (bytes.as_slice().len(), self.link.most());
                 let error = TellError::TooLarge { size, limit };
                 self.send_fault(&AskError::BadReply(CodecError::remote(
                     self.link.me(),
@@ -167,9 +166,11 @@ impl AnswerSink for Guest {
                 )));
                 Answered::TooLate
             }
-            Ok(bytes) => self.answer_with(Class::Answer, |out| {
-                frame::put_answer(out, self.request, &bytes);
-            }),
+            Ok(bytes) => {
+                let bytes = bytes.as_slice();
+                let class = Class::Answer { size: bytes.len() };
+                self.answer_with(class, |out| frame::put_answer(out, self.request, bytes))
+            }
             Err(error) => {
                 self.send_fault(&AskError::BadReply(error));
                 Answered::Delivered
@@ -219,6 +220,7 @@ impl GuestStream {
     /// The message it came with goes back: nothing is to be said.
     pub(crate) fn forget(&self) {
         self.over.store(true, Ordering::Release);
+        self.link.stream_ended(self.session, self.request);
     }
 }
 
@@ -226,7 +228,7 @@ impl ItemsSink for GuestStream {
     fn deliver(&self, _: Codec, item: &[u8]) -> Result<(), ConsumerGone> {
         let lane = LaneKey::Stream(self.request);
         let sent = item.len() <= self.link.most()
-            && self.link.reply(self.session, Class::Answer, lane, |out| {
+            && self.link.reply(self.session, Class::Answer { size: item.len() }, lane, |out| {
                 frame::put_item(out, self.request, item);
             });
         if sent {

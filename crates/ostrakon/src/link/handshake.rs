@@ -13,7 +13,7 @@
 use std::{io, time::Duration};
 
 use ostrakon_core::{Incarnation, NodeName, ShardGroup, ShardHash};
-use ostrakon_tls::{Identity, Role};
+use ostrakon_tls::{Identity, Role, TlsError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,6 +26,8 @@ const OLDEST: u16 = 1;
 const NEWEST: u16 = 1;
 /// The longest text of a handshake: enough for hundreds of groups.
 const MOST: usize = 64 * 1024;
+/// How deep a text may be nested, unknown fields included: the decoder recurses, and the stack of a thread is all it has.
+const MOST_DEPTH: usize = 32;
 
 /// This node, as it introduces itself.
 #[derive(Debug, Clone)]
@@ -53,7 +55,8 @@ pub(crate) struct Hello {
     /// Whom the dialer means to reach.
     pub(crate) to: String,
     pub(crate) purpose: Purpose,
-    /// The acceptor's number of the session that a control connection belongs to.
+    /// The acceptor's number of the session that a control connection belongs to; for data, the turn of the latest connection that
+    /// the dialer has used.
     #[serde(default)]
     pub(crate) session: u64,
     #[serde(default)]
@@ -77,6 +80,9 @@ pub(crate) struct Welcome {
     pub(crate) node: String,
     pub(crate) incarnation: u64,
     pub(crate) session: u64,
+    /// The connection's place among all between the two nodes.
+    #[serde(default)]
+    pub(crate) turn: u64,
     pub(crate) challenge: u64,
     pub(crate) message: u64,
     #[serde(default)]
@@ -142,6 +148,19 @@ pub(crate) enum HandshakeError {
     Late(Duration),
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl HandshakeError {
+    /// A dialer learns only with the first read that its certificate was refused: that is said in words.
+    pub(crate) fn named(self) -> Self {
+        match self {
+            Self::Io(error) => match TlsError::from(error) {
+                TlsError::Handshake(error) => Self::Io(error),
+                refused => Self::Io(io::Error::other(refused)),
+            },
+            other => other,
+        }
+    }
 }
 
 impl Me {
@@ -265,9 +284,15 @@ impl Group {
     }
 }
 
-/// What a stranger says, in a length that may go to a log.
+/// What a stranger says, in a length and form that may go to a log.
 fn shortened(text: &str) -> String {
-    text.chars().take(64).collect()
+    printable(text, 64)
+}
+
+/// The beginning of a text, on one line.
+pub(crate) fn printable(text: &str, most: usize) -> String {
+    let visible = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
+    text.chars().take(most).map(visible).collect()
 }
 
 /// The dialer's part. `challenge` comes back in the last step.
@@ -289,7 +314,7 @@ pub(crate) async fn dial(
     let welcome = match read_text(wire).await? {
         Judgement::Welcome(welcome) => welcome,
         Judgement::Refused(reason) => {
-            return Err(HandshakeError::RefusedByPeer(shortened_reason(reason)));
+            return Err(HandshakeError::RefusedByPeer(printable(&reason, 512)));
         }
     };
     me.judge_welcome(&welcome, to, identity.as_ref())
@@ -297,10 +322,6 @@ pub(crate) async fn dial(
     let challenge = welcome.challenge;
     write_text(wire, &Ready { challenge }).await?;
     Ok(welcome)
-}
-
-fn shortened_reason(reason: String) -> String {
-    reason.chars().take(512).collect()
 }
 
 /// Reads who dials.
@@ -326,6 +347,7 @@ pub(crate) async fn welcome(
     me: &Me,
     wire: &mut Box<dyn Wire>,
     session: u64,
+    turn: u64,
 ) -> Result<(), HandshakeError> {
     let challenge = fastrand::u64(..);
     let welcome = Welcome {
@@ -333,6 +355,7 @@ pub(crate) async fn welcome(
         node: me.name.to_string(),
         incarnation: me.incarnation.get(),
         session,
+        turn,
         challenge,
         message: me.message as u64,
         features: Vec::new(),
@@ -386,7 +409,9 @@ async fn read_text<T: DeserializeOwned>(wire: &mut Box<dyn Wire>) -> Result<T, H
     if read < length {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    rmp_serde::from_slice(&bytes)
+    let mut text = rmp_serde::Deserializer::from_read_ref(&bytes);
+    text.set_max_depth(MOST_DEPTH);
+    T::deserialize(&mut text)
         .map_err(|_| HandshakeError::Stranger("it says something unreadable"))
 }
 

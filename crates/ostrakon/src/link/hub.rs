@@ -294,6 +294,7 @@ impl Hub {
                 epoch,
             }),
             payload: &parcel.payload,
+            whole: None,
             ports: parcel.ports.clone(),
             ask: parcel.asker.as_ref().map(|asker| Ask {
                 pending: Pending::new(Arc::clone(asker)),
@@ -353,6 +354,7 @@ impl Hub {
     }
 
     pub(crate) fn note_round_trip(&self, peer: &NodeName, took: Duration) {
+        self.counts.heartbeat(took);
         metrics::histogram!("ostrakon_heartbeat_seconds", "peer" => peer.to_string()).record(took);
     }
 
@@ -396,6 +398,8 @@ pub(crate) struct Counts {
     writes: metrics::Counter,
     frames: metrics::Counter,
     late: metrics::Counter,
+    /// The slowest heartbeat in nanoseconds, for measurements; 0 for none.
+    slowest: AtomicU64,
     /// Large messages of our own that waited in a lane.
     pub(crate) own_load: Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -408,7 +412,18 @@ impl Counts {
             frames: metrics::counter!("ostrakon_link_frames_total", "node" => node.clone()),
             late: metrics::counter!("ostrakon_late_replies_total", "node" => node),
             own_load: Arc::default(),
+            slowest: AtomicU64::new(0),
         }
+    }
+
+    fn heartbeat(&self, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.slowest.fetch_max(nanos, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_slowest_heartbeat(&self) -> Option<Duration> {
+        let nanos = self.slowest.swap(0, Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
     }
 
     pub(crate) fn wrote(&self, frames: usize) {

@@ -208,11 +208,7 @@ impl Lane {
                 lane: self.key,
                 asker: draft.asker,
                 deadline: draft.asker.map(|_| draft.deadline),
-                remaining: if draft.asker.is_some() {
-                    remaining(draft.now, draft.deadline)
-                } else {
-                    0
-                },
+                remaining: remaining(draft.now, draft.deadline),
                 options: draft.options,
                 payload: draft.payload,
             };
@@ -289,6 +285,11 @@ impl Lane {
         state.version = Some(map.version());
         let best = best(map.owner(&self.group, self.shard), state.hint.as_ref());
         let Some(best) = best else {
+            if state.used {
+                self.begin_mending(hub, state);
+            } else {
+                self.lose_route(state);
+            }
             return;
         };
         let same_owner = state
@@ -314,6 +315,12 @@ impl Lane {
         self.here.store(false, Ordering::Release);
         state.pause = FIRST_PAUSE;
         state.route = Some(Route { assignment, link });
+    }
+
+    /// Nobody owns the shard: the last owner would only send everything back.
+    fn lose_route(&self, state: &mut State) {
+        self.here.store(false, Ordering::Release);
+        state.route = None;
     }
 
     /// A message of this lane comes back: `owner` is who should have it instead, if that is known.
@@ -446,8 +453,9 @@ impl Lane {
         let map = hub.map.load();
         let best = best(map.owner(&self.group, self.shard), state.hint.as_ref()).cloned();
         state.version = Some(map.version());
-        if let Some(best) = best {
-            self.take_route(hub, &mut state, best);
+        match best {
+            Some(best) => self.take_route(hub, &mut state, best),
+            None => self.lose_route(&mut state),
         }
         let mut waiting = std::mem::take(&mut state.returned);
         waiting.append(&mut state.held);
@@ -488,11 +496,7 @@ impl Lane {
             lane: self.key,
             asker: parcel.asker.as_ref(),
             deadline: parcel.asker.as_ref().map(|_| parcel.deadline),
-            remaining: if parcel.asker.is_some() {
-                remaining(now, parcel.deadline)
-            } else {
-                0
-            },
+            remaining: remaining(now, parcel.deadline),
             options: &parcel.options,
             payload: &parcel.payload,
         };

@@ -65,10 +65,10 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, from: SocketAddr, place: OwnedS
     };
     let weak = Arc::downgrade(&hub);
     match accepted {
-        Accepted::Data(link, mut established) => {
+        Accepted::Data(greeting, mut established) => {
             established.place = Some(place);
             // The supervisor is gone when this node leaves.
-            let _ = link.accepted.send(established).await;
+            let _ = greeting.0.accepted.send(established).await;
         }
         Accepted::Control(link, session, secured) => {
             drop(hub);
@@ -80,7 +80,7 @@ async fn greet(hub: Arc<Hub>, stream: TcpStream, from: SocketAddr, place: OwnedS
 
 /// A connection that has been let in.
 enum Accepted {
-    Data(Arc<Link>, Established),
+    Data(Greeting, Established),
     Control(Arc<Link>, u64, Secured),
 }
 
@@ -100,20 +100,22 @@ async fn meet(hub: &Arc<Hub>, stream: TcpStream) -> Result<Accepted, HandshakeEr
             return Err(HandshakeError::Refused(refusal));
         }
     };
-    handshake::welcome(&hub.me, &mut secured.wire, session).await?;
-    Ok(match hello.purpose {
-        Purpose::Data => {
+    let turn = link.link().next_turn(hello.session);
+    handshake::welcome(&hub.me, &mut secured.wire, session, turn).await?;
+    Ok(match link {
+        Met::Greeting(greeting) => {
             let established = Established {
                 wire: secured.wire,
                 session,
+                turn,
                 incarnation: Incarnation::new(hello.incarnation),
                 message: usize::try_from(hello.message).unwrap_or(usize::MAX),
                 opened: Opened::There,
                 place: None,
             };
-            Accepted::Data(link, established)
+            Accepted::Data(greeting, established)
         }
-        Purpose::Control => Accepted::Control(link, session, secured),
+        Met::Session(link) => Accepted::Control(link, session, secured),
     })
 }
 
@@ -122,7 +124,7 @@ async fn judge(
     hub: &Arc<Hub>,
     hello: &Hello,
     identity: Option<&Identity>,
-) -> Result<(Arc<Link>, u64), Refusal> {
+) -> Result<(Met, u64), Refusal> {
     let name = hub.me.judge(hello, identity)?;
     if hub.is_leaving() {
         return Err(Refusal::Leaving);
@@ -134,26 +136,68 @@ async fn judge(
             let begins = link.session_begins(hello.session);
             let begun = tokio::time::timeout(hub.limits.handshake / 2, begins).await;
             begun.map_err(|_| Refusal::NoSession)?;
-            Ok((Arc::clone(&link), hello.session))
+            Ok((Met::Session(Arc::clone(&link)), hello.session))
         }
         Purpose::Data => {
-            link.may_accept(&hub.me.name, Incarnation::new(hello.incarnation))?;
-            Ok((link, hub.next_session()))
+            link.may_accept(hello)?;
+            Ok((Met::Greeting(Greeting(link)), hub.next_session()))
         }
     }
 }
 
-impl Link {
-    /// Decides between two connections at once, and between two lives of the other node.
-    fn may_accept(&self, me: &NodeName, theirs: Incarnation) -> Result<(), Refusal> {
-        match &self.state.lock().phase {
-            Phase::Idle => Ok(()),
-            Phase::Dialing if *me < self.peer => Err(Refusal::Simultaneous { winner: me.clone() }),
-            Phase::Dialing => Ok(()),
-            Phase::Up(session) if session.incarnation > theirs => Err(Refusal::OldIncarnation),
-            // It knows better than we do that the old connection is over.
-            Phase::Up(_) => Ok(()),
+/// Whom a connection that was let in is for.
+enum Met {
+    Greeting(Greeting),
+    Session(Arc<Link>),
+}
+
+impl Met {
+    fn link(&self) -> &Arc<Link> {
+        match self {
+            Self::Greeting(Greeting(link)) | Self::Session(link) => link,
         }
+    }
+}
+
+/// As long as it lives, the other side is being let in, and this node does not dial it.
+struct Greeting(Arc<Link>);
+
+impl Drop for Greeting {
+    fn drop(&mut self) {
+        self.0.state.lock().greetings -= 1;
+        self.0.wanted.notify_one();
+    }
+}
+
+impl Link {
+    /// The turn of a new connection: after all that either side has used.
+    fn next_turn(&self, theirs: u64) -> u64 {
+        self.latest_turn().max(theirs).saturating_add(1)
+    }
+
+    /// Decides between two connections at once, and between two lives of the other node. Whoever is let in is greeted.
+    fn may_accept(&self, hello: &Hello) -> Result<(), Refusal> {
+        let theirs = Incarnation::new(hello.incarnation);
+        let mut state = self.state.lock();
+        let latest = state.latest.as_ref();
+        let is_first = match &state.phase {
+            Phase::Idle => false,
+            Phase::Dialing => *self.me() < self.peer,
+            Phase::Up(session) if session.incarnation > theirs => {
+                return Err(Refusal::OldIncarnation);
+            }
+            // It dialed before it knew of the connection that there is. If it knew, it knows better than we that it is over.
+            Phase::Up(session) => {
+                let same_life = session.incarnation == theirs;
+                same_life && latest.is_some_and(|rank| rank.is_news(self.me(), hello.session))
+            }
+        };
+        if is_first {
+            let winner = self.me().clone();
+            return Err(Refusal::Simultaneous { winner });
+        }
+        state.greetings += 1;
+        Ok(())
     }
 }
 

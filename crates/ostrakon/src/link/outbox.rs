@@ -4,8 +4,8 @@
 //! in parts between the others, so that a small one never waits for more than a few of those; what must stay behind a large one
 //! (the same lane, the same stream) waits with it. Nothing here knows sockets.
 //!
-//! Positions count the bytes of the ordinary frames since the link began: a frame that ends at or before
-//! [`Outbox::handed_over`] may have reached the other side, one that ends later has not.
+//! Positions count the bytes of the ordinary frames since the link began: a frame that begins before
+//! [`Outbox::handed_over`] may have reached the other side, one that begins there or later has not.
 
 use std::collections::VecDeque;
 
@@ -13,6 +13,8 @@ use super::frame::{self, PART};
 
 /// A frame that has this much is sent in parts.
 const LARGE: usize = PART;
+/// What a frame has besides its payload, nearly always.
+const ROOM_FOR_FIELDS: usize = 256;
 /// So many bytes of parts may be on their way unread: enough to keep a fast network busy, little enough that a small frame behind
 /// them hardly waits.
 const PARTS_WINDOW: u64 = 512 * 1024;
@@ -53,8 +55,8 @@ pub(crate) enum LaneKey {
 /// Where a frame has been put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spot {
-    /// Among the ordinary frames; it ends at this position.
-    Ordinary { end: u64 },
+    /// Among the ordinary frames; it begins at this position.
+    Ordinary { start: u64 },
     /// Among the large ones, under this token.
     Large { token: u64 },
 }
@@ -65,7 +67,7 @@ impl Outbox {
         self.ready.len() + self.large_bytes
     }
 
-    /// Everything that ends at or before this may have been sent.
+    /// Everything that begins before this may have been sent.
     pub(crate) fn handed_over(&self) -> u64 {
         self.base
     }
@@ -87,10 +89,30 @@ impl Outbox {
         if length <= LARGE && !self.waits_behind_large(lane) {
             self.frames += 1;
             return Spot::Ordinary {
-                end: self.base + self.ready.len() as u64,
+                start: self.base + start as u64,
             };
         }
         let frame = self.ready.split_off(start);
+        self.push_large(lane, token, frame)
+    }
+
+    /// Puts in a frame with a payload of `size` bytes; a large one is written where it stays.
+    pub(crate) fn push_sized(
+        &mut self,
+        lane: LaneKey,
+        token: u64,
+        size: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Spot {
+        if size <= LARGE {
+            return self.push(lane, token, write);
+        }
+        let mut frame = Vec::with_capacity(size + ROOM_FOR_FIELDS);
+        write(&mut frame);
+        self.push_large(lane, token, frame)
+    }
+
+    fn push_large(&mut self, lane: LaneKey, token: u64, frame: Vec<u8>) -> Spot {
         self.large_bytes += frame.len();
         self.large.push_back(Large {
             lane,
@@ -125,6 +147,12 @@ impl Outbox {
         self.parked = buffer.is_empty();
     }
 
+    /// Takes what is to be written next, however much of it is unread: these are the last words.
+    pub(crate) fn take_all(&mut self, buffer: &mut Vec<u8>) {
+        self.unread = 0;
+        self.take(buffer);
+    }
+
     fn drop_finished(&mut self) {
         if let Some(large) = self.large.front()
             && large.sent == large.frame.len()
@@ -143,6 +171,12 @@ impl Outbox {
     /// Whether this large frame has not been sent to its end.
     pub(crate) fn holds_large(&self, token: u64) -> bool {
         self.large.iter().any(|large| large.token == token)
+    }
+
+    /// Whether nothing of this large frame has been sent.
+    pub(crate) fn is_untouched(&self, token: u64) -> bool {
+        let mut large = self.large.iter();
+        large.any(|large| large.token == token && large.sent == 0)
     }
 
     /// The connection is lost: `buffer` is what it was writing, of which `written` bytes have gone out. Messages that have not gone
@@ -191,17 +225,11 @@ impl Outbox {
     /// Takes a frame back that has not gone out. `false`: it may have.
     pub(crate) fn withdraw(&mut self, spot: Spot) -> bool {
         match spot {
-            Spot::Ordinary { end } => {
-                if end <= self.base {
+            Spot::Ordinary { start } => {
+                let Some(start) = start.checked_sub(self.base) else {
                     return false;
-                }
-                let mut position = self.base;
-                self.each_frame(|frame| {
-                    position += frame.len() as u64;
-                    if position == end {
-                        frame::make_void(frame);
-                    }
-                });
+                };
+                frame::make_void(&mut self.ready[start as usize..]);
                 true
             }
             Spot::Large { token } => {

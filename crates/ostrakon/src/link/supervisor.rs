@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ostrakon_core::Incarnation;
+use ostrakon_core::{Incarnation, NodeName};
 use tokio::{
     net::TcpStream,
     sync::{OwnedSemaphorePermit, mpsc},
@@ -30,12 +30,23 @@ pub(crate) struct Established {
     pub(crate) wire: Box<dyn Wire>,
     /// Our number for it.
     pub(crate) session: u64,
+    pub(crate) turn: u64,
     pub(crate) incarnation: Incarnation,
     /// The largest message the other side accepts.
     pub(crate) message: usize,
     pub(crate) opened: Opened,
     /// Its place among the connections that this node accepts.
     pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+/// A connection's place among all between two nodes. Both use them in this order only: otherwise what was sent on an older one could
+/// be handled after what was sent on a newer one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    incarnation: Incarnation,
+    turn: u64,
+    /// Tells two apart that were opened at once.
+    dialer: NodeName,
 }
 
 /// Who opened a connection.
@@ -46,6 +57,50 @@ pub(crate) enum Opened {
         their_session: u64,
     },
     There,
+}
+
+impl Rank {
+    /// Whether `me` opened it, and the other side did not know of it when its own latest had this turn.
+    pub(crate) fn is_news(&self, me: &NodeName, turn: u64) -> bool {
+        self.dialer == *me && turn < self.turn
+    }
+}
+
+impl Established {
+    fn rank(&self, link: &Link) -> Rank {
+        let dialer = match self.opened {
+            Opened::Here { .. } => link.me(),
+            Opened::There => &link.peer,
+        };
+        Rank {
+            incarnation: self.incarnation,
+            turn: self.turn,
+            dialer: dialer.clone(),
+        }
+    }
+}
+
+impl Link {
+    fn is_later(&self, rank: &Rank) -> bool {
+        let state = self.state.lock();
+        state.latest.as_ref().is_none_or(|latest| latest < rank)
+    }
+
+    /// `false`: the other side is just being let in.
+    fn begin_dialing(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.greetings > 0 {
+            return false;
+        }
+        state.phase = Phase::Dialing;
+        true
+    }
+
+    /// The turn of the latest connection that this node has used.
+    pub(crate) fn latest_turn(&self) -> u64 {
+        let state = self.state.lock();
+        state.latest.as_ref().map_or(0, |latest| latest.turn)
+    }
 }
 
 pub(crate) async fn run(
@@ -98,21 +153,23 @@ async fn connect(
             let pause = pause(&link.limits, *failures);
             tokio::select! {
                 biased;
-                offered = incoming.recv() => return offered,
+                offered = offered(link, incoming) => return offered,
                 () = tokio::time::sleep(pause) => {}
             }
         }
         tokio::select! {
             biased;
-            offered = incoming.recv() => return offered,
+            offered = offered(link, incoming) => return offered,
             () = is_wanted(link) => {}
         }
         let hub = hub.upgrade()?;
-        link.state.lock().phase = Phase::Dialing;
+        if !link.begin_dialing() {
+            continue;
+        }
         let dialed = tokio::select! {
             biased;
             // Ours is dropped: the other side was faster.
-            offered = incoming.recv() => return offered,
+            offered = offered(link, incoming) => return offered,
             dialed = dial(&hub, link) => dialed,
         };
         match dialed {
@@ -123,6 +180,17 @@ async fn connect(
                 tracing::warn!(peer = %link.peer, %error, attempt = *failures, "cannot connect");
             }
         }
+    }
+}
+
+/// The next connection that the other side has opened. One that is older than the latest has come too late.
+async fn offered(link: &Link, incoming: &mut mpsc::Receiver<Established>) -> Option<Established> {
+    loop {
+        let offered = incoming.recv().await?;
+        if link.is_later(&offered.rank(link)) {
+            return Some(offered);
+        }
+        tracing::info!(peer = %link.peer, turn = offered.turn, "a connection came too late and is closed");
     }
 }
 
@@ -146,11 +214,13 @@ fn pause(limits: &super::Limits, failures: u32) -> Duration {
 }
 
 async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, HandshakeError> {
-    let (mut secured, welcome) = dial_for(hub, link, Purpose::Data, 0).await?;
+    let latest = link.latest_turn();
+    let (mut secured, welcome) = dial_for(hub, link, Purpose::Data, latest).await?;
     secured.identity = None;
     Ok(Established {
         wire: secured.wire,
         session: hub.next_session(),
+        turn: welcome.turn,
         incarnation: Incarnation::new(welcome.incarnation),
         message: usize::try_from(welcome.message).unwrap_or(usize::MAX),
         opened: Opened::Here {
@@ -171,7 +241,9 @@ pub(crate) async fn dial_for(
         let address = resolve(hub, link).await?;
         let stream = TcpStream::connect(address).await?;
         let mut secured = hub.security.connect(stream).await?;
-        let welcome = handshake::dial(&hub.me, &mut secured, &link.peer, purpose, session).await?;
+        let welcome = handshake::dial(&hub.me, &mut secured, &link.peer, purpose, session)
+            .await
+            .map_err(HandshakeError::named)?;
         Ok((secured, welcome))
     };
     tokio::time::timeout(most, dialing)
@@ -204,14 +276,17 @@ async fn live(
     established: Established,
     incoming: &mut mpsc::Receiver<Established>,
 ) -> (End, Option<Established>) {
+    let rank = established.rank(link);
     let Established {
         wire,
         session,
+        turn: _,
         incarnation,
         message,
         opened,
         place: _place,
     } = established;
+    link.state.lock().latest = Some(rank);
     begin(hub, link, session, incarnation, message);
     tracing::info!(peer = %link.peer, %incarnation, ?opened, "connected");
     hub.peer_is_up(&link.peer);
@@ -230,7 +305,7 @@ async fn live(
     let mut connection = Connection::new(hub, link, session, wire);
     let (end, replaced_by) = tokio::select! {
         biased;
-        offered = incoming.recv() => (End::Replaced, offered),
+        offered = offered(link, incoming) => (End::Replaced, offered),
         end = std::future::poll_fn(|cx| connection.poll(cx)) => (end, None),
     };
     drop(heartbeats);

@@ -104,6 +104,20 @@ impl Cluster {
         }
     }
 
+    /// Lets a node leave, and waits until another one has noticed.
+    pub(crate) async fn lose(&self, gone: usize, seen_by: usize) {
+        let mut changes = self.nodes[seen_by].subscribe_topology();
+        self.nodes[gone].leave().await.unwrap();
+        let is_down = |snapshot: ostrakon::TopologySnapshot| {
+            let mut members = snapshot.members.into_iter();
+            members.any(|member| {
+                member.name == *self.nodes[gone].name()
+                    && member.status == ostrakon::MemberStatus::Down
+            })
+        };
+        while !is_down(changes.next().await.unwrap()) {}
+    }
+
     pub(crate) async fn leave(self) {
         for node in self.nodes {
             node.leave().await.unwrap();

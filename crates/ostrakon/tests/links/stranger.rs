@@ -338,6 +338,7 @@ pub(crate) fn frame(kind: u8, request: u64, fields: &[u8]) -> Vec<u8> {
 #[derive(Debug, Clone)]
 pub(crate) struct Letter {
     pub(crate) request: u64,
+    /// 0 for an actor.
     pub(crate) shard: u64,
     pub(crate) epoch: u64,
     pub(crate) kind: Vec<u8>,
@@ -385,7 +386,9 @@ impl Letter {
     pub(crate) fn fields(&self) -> Vec<u8> {
         let mut fields = Vec::new();
         put_number(&mut fields, self.shard);
-        put_number(&mut fields, self.epoch);
+        if self.shard > 0 {
+            put_number(&mut fields, self.epoch);
+        }
         put_section(&mut fields, &self.kind);
         put_section(&mut fields, &self.id);
         put_number(&mut fields, self.remaining.as_millis() as u64);

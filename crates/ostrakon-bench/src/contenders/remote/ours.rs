@@ -1,11 +1,17 @@
 //! Ostrakon between two processes: by id, through the shard map, with the default codec.
 
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs, process};
+
 use anyhow::{Context as _, Result};
 use ostrakon::testing::{self, Assignment, Fixed, ShardMap, Version};
 use ostrakon::{
-    Context, Entity, EntityRef, Epoch, Failure, GroupName, Node, NodeName, Reply, Security,
+    Context, Entity, EntityRef, Epoch, Failure, GroupName, Limits, Node, NodeName, Reply, Security,
     ShardGroup, StreamReply,
 };
+use ostrakon_tls::make::{Authority, Validity};
+use ostrakon_tls::{Files, Identity, Role};
 use serde::{Deserialize, Serialize};
 
 use super::{Address, Body, Remote};
@@ -13,10 +19,15 @@ use crate::contenders::Counter;
 use crate::measure::Link;
 
 /// A node that reaches the entities of another.
-pub(crate) struct Ours(Node);
+pub(crate) struct Ours {
+    node: Node,
+    certificates: PathBuf,
+}
 
 const SERVER: &str = "server";
 const CLIENT: &str = "client";
+/// More often than by default, so that a short run sees several.
+const HEARTBEAT: Duration = Duration::from_millis(20);
 
 #[derive(Serialize, Deserialize)]
 enum Message {
@@ -52,14 +63,32 @@ impl Entity for Remembered {
     }
 }
 
-fn fixed(name: &str, link: Link) -> Result<Fixed> {
+/// `certificates` is where they are, for a link that needs some.
+fn fixed(name: &str, link: Link, certificates: &Path) -> Result<Fixed> {
     Ok(Fixed {
         security: match link {
             Link::Plain => Security::plaintext(),
-            Link::Tls => Security::tls(certificates::of(name)?)?,
+            Link::Tls => Security::tls(Files::in_dir(certificates, name))?,
         },
+        limits: Limits::default().heartbeat(HEARTBEAT, Duration::from_secs(5)),
         ..Fixed::plain()
     })
+}
+
+/// Certificates for both nodes in a new directory, which the client removes.
+fn certify() -> Result<PathBuf> {
+    let dir = env::temp_dir().join(format!("ostrakon-bench-{}", process::id()));
+    fs::create_dir_all(&dir)?;
+    let cluster = Fixed::plain().cluster;
+    let authority = Authority::new(&cluster, Validity::for_the_next(Validity::OF_AUTHORITY))?;
+    fs::write(dir.join("ca.pem"), authority.cert_pem())?;
+    for name in [SERVER, CLIENT] {
+        let identity = Identity::new(&cluster, Role::Node, name)?;
+        let issued = authority.issue(&identity, Validity::for_the_next(Validity::OF_LEAF))?;
+        fs::write(dir.join(format!("{name}.pem")), issued.cert_pem)?;
+        fs::write(dir.join(format!("{name}.key")), issued.key_pem)?;
+    }
+    Ok(dir)
 }
 
 /// All shards belong to the server.
@@ -81,35 +110,46 @@ impl Remote for Ours {
     type Host = Node;
 
     async fn serve(link: Link) -> Result<(String, Node)> {
+        let certificates = match link {
+            Link::Plain => PathBuf::new(),
+            Link::Tls => certify()?,
+        };
         let node = Node::builder(SERVER)
             .host::<Remembered>()
-            .fixed(fixed(SERVER, link)?)
+            .fixed(fixed(SERVER, link, &certificates)?)
             .start()
             .await?;
         assign(&node).await?;
-        Ok((testing::address(&node).to_string(), node))
+        let address = testing::address(&node);
+        Ok((format!("{address} {}", certificates.display()), node))
     }
 
     async fn connect(address: &str, link: Link) -> Result<Self> {
+        let (address, certificates) = address.split_once(' ').unwrap_or((address, ""));
+        let certificates = PathBuf::from(certificates);
         let node = Node::builder(CLIENT)
             .reach::<Remembered>(GroupName::default())
-            .fixed(fixed(CLIENT, link)?)
+            .fixed(fixed(CLIENT, link, &certificates)?)
             .start()
             .await?;
         testing::introduce(&node, SERVER, address);
         assign(&node).await?;
-        let link = Self(node);
+        let link = Self { node, certificates };
         link.ask(&Address::of(0), Body::carrying(0, 8)).await?;
         Ok(link)
     }
 
+    fn slowest_heartbeat(&self) -> Option<Duration> {
+        testing::slowest_heartbeat(&self.node)
+    }
+
     async fn ask(&self, entity: &Address, body: Body) -> Result<Body> {
-        let entity = self.0.entity::<Remembered>(&entity.id);
+        let entity = self.node.entity::<Remembered>(&entity.id);
         Ok(entity.ask(|reply| Message::Ask(body, reply)).await?)
     }
 
     async fn tell(&self, entity: &Address, body: Body) -> Result<()> {
-        let entity = self.0.entity::<Remembered>(&entity.id);
+        let entity = self.node.entity::<Remembered>(&entity.id);
         Ok(entity.tell(Message::Tell(body)).await?)
     }
 
@@ -120,7 +160,7 @@ impl Remote for Ours {
         size: usize,
         mut each: impl FnMut(Body) -> Result<()> + Send,
     ) -> Result<()> {
-        let entity = self.0.entity::<Remembered>(&entity.id);
+        let entity = self.node.entity::<Remembered>(&entity.id);
         let ask = |reply| Message::Stream(count, size as u64, reply);
         let mut items = entity.stream(ask).await?;
         while let Some(item) = items.next().await {
@@ -130,29 +170,11 @@ impl Remote for Ours {
     }
 }
 
-/// Certificates for the two nodes, made once and shared through a directory that
-/// both processes know.
-mod certificates {
-    use std::path::PathBuf;
-    use std::{env, fs};
-
-    use anyhow::Result;
-    use ostrakon_tls::Files;
-
-    pub(super) fn of(name: &str) -> Result<Files> {
-        let dir = env::temp_dir().join(format!("ostrakon-bench-{}", super::certificates_owner()));
-        if !dir.exists() {
-            make(&dir)?;
+impl Drop for Ours {
+    fn drop(&mut self) {
+        if !self.certificates.as_os_str().is_empty() {
+            // What is left behind is in the directory for such things.
+            let _ = fs::remove_dir_all(&self.certificates);
         }
-        Ok(Files::in_dir(dir, name))
     }
-
-    fn make(_dir: &PathBuf) -> Result<()> {
-        fs::create_dir_all(_dir)?;
-        anyhow::bail!("not yet")
-    }
-}
-
-fn certificates_owner() -> u32 {
-    std::process::id()
 }

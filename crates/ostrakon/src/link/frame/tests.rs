@@ -15,7 +15,10 @@ fn golden() -> Vec<(Writer, &'static str)> {
     let shard = ShardId::new(5).unwrap();
     let fault = || fault(2, "full");
     vec![
-        (Box::new(|out| put(out, kind::VOID, 9, |_| {})), "02000000 00 09"),
+        (
+            Box::new(|out| put(out, kind::VOID, 9, |_| {})),
+            "02000000 00 09",
+        ),
         (
             Box::new(|out| example().put(out, ports().into_iter())),
             "20000000 01 ac02 05 07 04 63686174 05 6c6f626279 dc0b 06 01ac02 82ad02 04 0102aabb dead",
@@ -37,7 +40,10 @@ fn golden() -> Vec<(Writer, &'static str)> {
             Box::new(|out| put_returned(out, "n2", Epoch::new(8), &body_of_example())),
             "26000000 02 00 02 6e32 08 01 ac02 05 07 04 63686174 05 6c6f626279 dc0b 06 01ac02 82ad02 04 0102aabb dead",
         ),
-        (Box::new(|out| put_answer(out, 300, &[1, 2])), "05000000 03 ac02 0102"),
+        (
+            Box::new(|out| put_answer(out, 300, &[1, 2])),
+            "05000000 03 ac02 0102",
+        ),
         (
             Box::new(move |out| put_fault(out, 300, &fault())),
             "09000000 04 ac02 02 04 66756c6c",
@@ -46,7 +52,10 @@ fn golden() -> Vec<(Writer, &'static str)> {
             Box::new(move |out| put_dropped(out, "chat", "lobby", &fault())),
             "13000000 05 00 04 63686174 05 6c6f626279 02 04 66756c6c",
         ),
-        (Box::new(|out| put_item(out, 1, &[0xff])), "03000000 06 01 ff"),
+        (
+            Box::new(|out| put_item(out, 1, &[0xff])),
+            "03000000 06 01 ff",
+        ),
         (
             Box::new(|out| put_end(out, 1, EndOfStream::Finished)),
             "03000000 07 01 00",
@@ -59,19 +68,37 @@ fn golden() -> Vec<(Writer, &'static str)> {
             Box::new(|out| put_end(out, 1, EndOfStream::Broken)),
             "03000000 07 01 02",
         ),
-        (Box::new(|out| put_credit(out, 1, 256)), "04000000 08 01 8002"),
-        (Box::new(|out| put_cancel(out, u64::MAX)), "0b000000 09 ffffffffffffffffff01"),
+        (
+            Box::new(|out| put_credit(out, 1, 256)),
+            "04000000 08 01 8002",
+        ),
+        (
+            Box::new(|out| put_cancel(out, u64::MAX)),
+            "0b000000 09 ffffffffffffffffff01",
+        ),
         (
             Box::new(move |out| put_fence(out, 3, "default", shard)),
             "0b000000 0a 03 07 64656661756c74 05",
         ),
         (Box::new(|out| put_fenced(out, 3)), "02000000 0b 03"),
-        (Box::new(|out| put_part(out, &[7, 7], false)), "05000000 0c 00 00 0707"),
-        (Box::new(|out| put_part(out, &[7], true)), "04000000 0c 00 01 07"),
-        (Box::new(|out| put_parts_read(out, 65536)), "05000000 0d 00 808004"),
+        (
+            Box::new(|out| put_part(out, &[7, 7], false)),
+            "05000000 0c 00 00 0707",
+        ),
+        (
+            Box::new(|out| put_part(out, &[7], true)),
+            "04000000 0c 00 01 07",
+        ),
+        (
+            Box::new(|out| put_parts_read(out, 65536)),
+            "05000000 0d 00 808004",
+        ),
         (Box::new(|out| put_ping(out, 4)), "02000000 0e 04"),
         (Box::new(|out| put_pong(out, 4)), "02000000 0f 04"),
-        (Box::new(|out| put_goodbye(out, "bye")), "06000000 10 00 03 627965"),
+        (
+            Box::new(|out| put_goodbye(out, "bye")),
+            "06000000 10 00 03 627965",
+        ),
     ]
 }
 
@@ -133,8 +160,10 @@ fn every_kind_has_the_bytes_it_always_had() {
 
 #[test]
 fn there_are_golden_bytes_for_every_kind() {
-    let kinds: std::collections::BTreeSet<u8> =
-        golden().iter().map(|(_, hex)| from_hex(hex)[LENGTH]).collect();
+    let kinds: std::collections::BTreeSet<u8> = golden()
+        .iter()
+        .map(|(_, hex)| from_hex(hex)[LENGTH])
+        .collect();
     assert!(kinds.into_iter().eq(kind::VOID..=kind::GOODBYE));
     let beyond = [kind::GOODBYE + 1, 0];
     let unknown = Frame::Unknown {
@@ -293,7 +322,9 @@ proptest! {
 /// The bounded campaign of `cargo test`, the long one of `cargo xtask fuzz --only frames`.
 #[test]
 fn campaign_of_frames() {
-    let bodies = golden().into_iter().map(|(_, hex)| from_hex(hex).split_off(LENGTH));
+    let bodies = golden()
+        .into_iter()
+        .map(|(_, hex)| from_hex(hex).split_off(LENGTH));
     Campaign::run("frames", 200_000, bodies.collect(), check);
 }
 
@@ -455,7 +486,11 @@ fn numbers_that_must_be_small_are_refused_when_they_are_not() {
                 put_number(out, shard);
             });
         });
-        assert_eq!(Frame::read(body(&fence)), Err(BadFrame::BadNumber), "{shard}");
+        assert_eq!(
+            Frame::read(body(&fence)),
+            Err(BadFrame::BadNumber),
+            "{shard}"
+        );
     }
     let message = written(|out| put(out, kind::MESSAGE, 1, |out| put_number(out, beyond)));
     assert_eq!(Frame::read(body(&message)), Err(BadFrame::BadNumber));
@@ -471,7 +506,11 @@ fn a_length_beyond_the_frame_is_refused() {
                 out.extend_from_slice(b"by");
             });
         });
-        assert_eq!(Frame::read(body(&goodbye)), Err(BadFrame::Truncated), "{length}");
+        assert_eq!(
+            Frame::read(body(&goodbye)),
+            Err(BadFrame::Truncated),
+            "{length}"
+        );
     }
 }
 
@@ -488,7 +527,10 @@ fn texts_that_are_too_long_or_no_text_are_refused() {
         });
         Frame::read(body(&bytes)).map(|_| ())
     };
-    let (kind, id) = (&[b'k'; EntityKind::MAX_LEN][..], &[b'i'; EntityId::MAX_LEN][..]);
+    let (kind, id) = (
+        &[b'k'; EntityKind::MAX_LEN][..],
+        &[b'i'; EntityId::MAX_LEN][..],
+    );
     assert_eq!(read(kind, id), Ok(()));
     assert_eq!(read(&[kind, b"k"].concat(), id), Err(BadFrame::LongName));
     assert_eq!(read(kind, &[id, b"i"].concat()), Err(BadFrame::LongName));

@@ -84,25 +84,35 @@ fn heard_dialing(said: &[u8]) -> Result<Welcome, HandshakeError> {
 
 #[test]
 fn the_opening_has_the_bytes_it_always_had() {
-    let text = b"\x89\xa7cluster\xa4test\xa4node\xa2n2\xabincarnation\x07\xa2to\xa2n1\xa7purpose\xa4Data\
+    let text =
+        b"\x89\xa7cluster\xa4test\xa4node\xa2n2\xabincarnation\x07\xa2to\xa2n1\xa7purpose\xa4Data\
         \xa7session\x00\xa6groups\x91\x83\xa4name\xa7default\xa6shards\x08\xa4hash\xa6stable\
         \xa7message\xce\x00\x10\x00\x00\xa8features\x90";
     let length = text.len() as u8;
     let expected = [&b"OSTRAKON\x01\0\x01\0"[..], &[length, 0, 0, 0], text].concat();
     let said = opening(OLDEST, NEWEST, &hello());
-    assert_eq!(said.escape_ascii().to_string(), expected.escape_ascii().to_string());
+    assert_eq!(
+        said.escape_ascii().to_string(),
+        expected.escape_ascii().to_string()
+    );
     assert_eq!(heard_hello(&expected).unwrap(), Ok(hello()));
 }
 
 #[test]
 fn the_answers_have_the_bytes_they_always_had() {
     let welcome = Judgement::Welcome(a_welcome());
-    let expected = b"\x5b\0\0\0\x81\xa7Welcome\x87\xa7version\x01\xa4node\xa2n1\xabincarnation\x05\xa7session\x09\
-        \xa9challenge\x2a\xa7message\xce\x00\x10\x00\x00\xa8features\x90";
-    assert_eq!(text(&welcome).escape_ascii().to_string(), expected.escape_ascii().to_string());
+    let expected = b"\x59\0\0\0\x81\xa7Welcome\x88\xa7version\x01\xa4node\xa2n1\xabincarnation\x05\xa7session\x09\
+        \xa4turn\x03\xa9challenge\x2a\xa7message\xce\x00\x10\x00\x00\xa8features\x90";
+    assert_eq!(
+        text(&welcome).escape_ascii().to_string(),
+        expected.escape_ascii().to_string()
+    );
     let refused = Judgement::Refused("why".to_owned());
     assert_eq!(text(&refused), b"\x0d\0\0\0\x81\xa7Refused\xa3why");
-    assert_eq!(text(&Ready { challenge: 42 }), b"\x0c\0\0\0\x81\xa9challenge\x2a");
+    assert_eq!(
+        text(&Ready { challenge: 42 }),
+        b"\x0c\0\0\0\x81\xa9challenge\x2a"
+    );
 }
 
 fn a_welcome() -> Welcome {
@@ -111,6 +121,7 @@ fn a_welcome() -> Welcome {
         node: "n1".to_owned(),
         incarnation: 5,
         session: 9,
+        turn: 3,
         challenge: 42,
         message: 1 << 20,
         features: Vec::new(),
@@ -151,7 +162,10 @@ fn those_who_do_not_fit_are_refused_with_the_reason() {
         ours: "test".to_owned(),
         theirs: "prod".to_owned(),
     };
-    assert_eq!(told(|hello| hello.cluster = "prod".to_owned(), None), other_cluster);
+    assert_eq!(
+        told(|hello| hello.cluster = "prod".to_owned(), None),
+        other_cluster
+    );
     for name in ["", "no name", "n/2", "\u{e9}"] {
         let hello = Hello {
             node: name.to_owned(),
@@ -196,7 +210,10 @@ fn a_group_said_twice_must_be_ours_both_times() {
     second.shards = 9;
     hello.groups.push(second);
     let judged = me().judge(&hello, None);
-    assert!(matches!(judged, Err(Refusal::OtherGroup { .. })), "{judged:?}");
+    assert!(
+        matches!(judged, Err(Refusal::OtherGroup { .. })),
+        "{judged:?}"
+    );
 }
 
 #[test]
@@ -244,7 +261,10 @@ fn one_who_answers_is_judged_too() {
         wanted: "n1".to_owned(),
         me: NodeName::new("n3").unwrap(),
     };
-    assert_eq!(told(|welcome| welcome.node = "n3".to_owned(), None), Err(elsewhere));
+    assert_eq!(
+        told(|welcome| welcome.node = "n3".to_owned(), None),
+        Err(elsewhere)
+    );
     let bad = Refusal::BadName {
         name: String::new(),
     };
@@ -255,7 +275,10 @@ fn one_who_answers_is_judged_too() {
     };
     assert_eq!(told(|_| (), identity(Role::Node, "n3")), Err(proven));
     let role = "client".to_owned();
-    assert_eq!(told(|_| (), identity(Role::Client, "n1")), Err(Refusal::WrongRole { role }));
+    assert_eq!(
+        told(|_| (), identity(Role::Client, "n1")),
+        Err(Refusal::WrongRole { role })
+    );
     for version in [0, 2] {
         let welcome = Welcome {
             version,
@@ -279,14 +302,17 @@ async fn two_nodes_that_fit_let_each_other_in() {
         let mut wire: Box<dyn Wire> = Box::new(far);
         let hello = read_hello(&mut wire).await.unwrap().unwrap();
         me.judge(&hello, None).unwrap();
-        welcome(&me, &mut wire, 9).await.unwrap();
+        welcome(&me, &mut wire, 9, 3).await.unwrap();
         hello
     };
     let dial = dial(&other, &mut secured, &me.name, Purpose::Control, 4);
     let (hello, welcome) = tokio::join!(accept, dial);
     let welcome = welcome.unwrap();
     assert_eq!((hello.session, hello.purpose), (4, Purpose::Control));
-    assert_eq!((welcome.session, welcome.incarnation), (9, 5));
+    assert_eq!(
+        (welcome.session, welcome.turn, welcome.incarnation),
+        (9, 3, 5)
+    );
 }
 
 #[tokio::test]
@@ -345,8 +371,13 @@ fn refusals() -> Vec<Refusal> {
 #[test]
 fn a_recorded_conversation_is_of_no_use() {
     let ready = text(&Ready { challenge: 42 });
-    let welcomed = heard(&ready, async |secured| welcome(&me(), &mut secured.wire, 9).await);
-    assert!(matches!(welcomed, Err(HandshakeError::Stranger(_))), "{welcomed:?}");
+    let welcomed = heard(&ready, async |secured| {
+        welcome(&me(), &mut secured.wire, 9, 3).await
+    });
+    assert!(
+        matches!(welcomed, Err(HandshakeError::Stranger(_))),
+        "{welcomed:?}"
+    );
 }
 
 #[test]
@@ -375,9 +406,15 @@ fn fields_that_came_later_may_be_missing_and_others_may_not() {
 
 #[test]
 fn a_stranger_is_known_by_its_first_words() {
-    for said in ["GET / HTTP/1.1\r\nHost: n1\r\n\r\n", "\x16\x03\x01\x02\0\x01\0\x01\u{7c}\x03\x03\x20"] {
+    for said in [
+        "GET / HTTP/1.1\r\nHost: n1\r\n\r\n",
+        "\x16\x03\x01\x02\0\x01\0\x01\u{7c}\x03\x03\x20",
+    ] {
         let heard = heard_hello(said.as_bytes());
-        assert!(matches!(heard, Err(HandshakeError::Stranger(_))), "{heard:?}");
+        assert!(
+            matches!(heard, Err(HandshakeError::Stranger(_))),
+            "{heard:?}"
+        );
     }
 }
 
@@ -400,7 +437,14 @@ fn no_more_is_read_than_was_announced() {
     let follows = vec![b'?'; 300_000];
     for length in [0, 1, MOST] {
         let announced = (length as u32).to_le_bytes();
-        let said = [&MAGIC[..], &[1, 0, 1, 0], &announced, &vec![0; length], &follows].concat();
+        let said = [
+            &MAGIC[..],
+            &[1, 0, 1, 0],
+            &announced,
+            &vec![0; length],
+            &follows,
+        ]
+        .concat();
         let left = heard(&said, async |secured| {
             let read = read_hello(&mut secured.wire).await;
             assert!(matches!(read, Err(HandshakeError::Stranger(_))), "{read:?}");
@@ -444,7 +488,10 @@ fn texts_that_announce_more_than_they_have_are_unreadable() {
     ];
     for (field, value) in cases {
         let heard = heard_hello(&map_of(field, value));
-        assert!(matches!(heard, Err(HandshakeError::Stranger(_))), "{field}: {heard:?}");
+        assert!(
+            matches!(heard, Err(HandshakeError::Stranger(_))),
+            "{field}: {heard:?}"
+        );
     }
 }
 
@@ -539,8 +586,10 @@ fn check(input: &[u8]) -> (u8, String) {
             refused => verdict(refused),
         }),
         1 => heard_dialing(said).map(|_| "welcome".to_owned()),
-        _ => heard(said, async |secured| welcome(&me(), &mut secured.wire, 9).await)
-            .map(|()| panic!("nobody can guess the challenge")),
+        _ => heard(said, async |secured| {
+            welcome(&me(), &mut secured.wire, 9, 3).await
+        })
+        .map(|()| panic!("nobody can guess the challenge")),
     };
     let ended = ended.unwrap_or_else(|error| {
         assert!(error.to_string().chars().count() < 1000);

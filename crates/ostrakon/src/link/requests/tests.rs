@@ -80,14 +80,14 @@ fn marked(mark: u64) -> Request {
     Request {
         asker: None,
         port: None,
-        spot: Spot::Ordinary { end: mark },
+        spot: Spot::Ordinary { start: mark },
         deadline: None,
     }
 }
 
 fn mark(request: &Request) -> u64 {
     match request.spot {
-        Spot::Ordinary { end } => end,
+        Spot::Ordinary { start } => start,
         Spot::Large { token } => token,
     }
 }
@@ -127,7 +127,10 @@ fn a_full_table_has_no_room_and_no_id_twice() {
     assert_eq!((ids.len(), requests.len()), (MOST, MOST));
     assert!(requests.have_room(0));
     let last = *ids.last().unwrap();
-    assert_eq!(requests.get_mut(last).map(|request| mark(request)), Some(MOST as u64 - 1));
+    assert_eq!(
+        requests.get_mut(last).map(|request| mark(request)),
+        Some(MOST as u64 - 1)
+    );
     assert!(requests.get_mut(last + 1).is_none());
     requests.remove(last).unwrap();
     assert!(requests.have_room(1) && !requests.have_room(2));

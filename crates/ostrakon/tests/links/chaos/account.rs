@@ -5,10 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    caller::DEADLINE,
-    witness::{Handled, Sign},
-};
+use super::witness::{Handled, Sign};
 
 /// How much later than its deadline an ask may end on a machine that is busy with other tests.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -19,6 +16,7 @@ pub(crate) struct Account {
     pub(crate) entity: String,
     pub(crate) verb: Verb,
     pub(crate) ending: Ending,
+    pub(crate) deadline: Duration,
     /// Until the ask was over; for a stream, until it was open.
     pub(crate) took: Duration,
 }
@@ -103,6 +101,7 @@ pub(crate) fn check(accounts: &[Account], handled: &Handled) {
             entity,
             verb,
             ending,
+            deadline,
             took,
         } = account;
         let times = executions.remove(&(entity.as_str(), *sign)).unwrap_or(0);
@@ -111,7 +110,7 @@ pub(crate) fn check(accounts: &[Account], handled: &Handled) {
             "{verb:?} {sign:?} to {entity} ended {ending:?}, but it was executed {times} times"
         );
         assert!(
-            *took <= DEADLINE + MARGIN,
+            *took <= *deadline + MARGIN,
             "{verb:?} {sign:?} ended {ending:?} after {took:?}"
         );
     }

@@ -14,7 +14,9 @@ use super::{
 use crate::cluster::SOON;
 
 /// How long an ask may take.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+const DEADLINE: Duration = Duration::from_secs(2);
+/// How long some may take: often too little, so that they are taken back from wherever they are.
+const HASTE: Duration = Duration::from_millis(40);
 const LONGEST_BURST: usize = 8;
 const LARGE: usize = 100 * 1024;
 
@@ -57,11 +59,11 @@ impl Caller {
     fn plan(&mut self) -> Plan {
         match self.dice.u32(0..1000) {
             0..5 => Plan::AskToFail,
-            5..15 => Plan::Ask { load: LARGE },
-            15..50 => Plan::Stream {
+            5..8 => Plan::Ask { load: LARGE },
+            8..20 => Plan::Stream {
                 to: self.dice.u64(0..200),
             },
-            50..250 => Plan::Tell,
+            20..220 => Plan::Tell,
             _ => Plan::Ask { load: 8 },
         }
     }
@@ -73,7 +75,11 @@ impl Caller {
             n: self.last,
         };
         let id = self.dice.choice(&self.entities).expect("some").clone();
-        let entity = self.node.entity::<Witness>(&id).within(DEADLINE);
+        let deadline = match self.dice.u32(0..6) {
+            0 => HASTE,
+            _ => DEADLINE,
+        };
+        let entity = self.node.entity::<Witness>(&id).within(deadline);
         async move {
             let began = Instant::now();
             let (ending, ended) = match plan {
@@ -93,6 +99,7 @@ impl Caller {
                 entity: id,
                 verb: plan.verb(),
                 ending,
+                deadline,
                 took: ended,
             }
         }
