@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ostrakon_core::{Incarnation, NodeName};
+use ostrakon_core::Incarnation;
 use ostrakon_tls::Identity;
 use tokio::{
     net::{TcpListener, TcpStream},
