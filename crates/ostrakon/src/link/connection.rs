@@ -203,7 +203,11 @@ impl Connection {
                     self.needs_flush = true;
                     progress = true;
                 }
-                Poll::Ready(Err(error)) => return Err(End::Io(error)),
+                Poll::Ready(Err(error)) => {
+                    // TLS does not say how much it has sent before it failed: all of it may arrive, so nothing is sent again.
+                    self.written = self.writing.len();
+                    return Err(End::Io(error));
+                }
                 Poll::Pending => break,
             }
         }

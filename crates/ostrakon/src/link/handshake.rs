@@ -411,8 +411,7 @@ async fn read_text<T: DeserializeOwned>(wire: &mut Box<dyn Wire>) -> Result<T, H
     }
     let mut text = rmp_serde::Deserializer::from_read_ref(&bytes);
     text.set_max_depth(MOST_DEPTH);
-    T::deserialize(&mut text)
-        .map_err(|_| HandshakeError::Stranger("it says something unreadable"))
+    T::deserialize(&mut text).map_err(|_| HandshakeError::Stranger("it says something unreadable"))
 }
 
 #[cfg(test)]

@@ -184,7 +184,8 @@ async fn stream(node: &Node, id: &str, to: u64) -> Report {
 }
 
 async fn tell_topic(node: &Node, entry: u64) -> Report {
-    let told = node.topic::<Desk>(TOPIC).tell(|| DeskMessage::Add {
+    let topic = node.topic::<Desk>(TOPIC);
+    let told = topic.tell(|| DeskMessage::Add {
         entry,
         reply: Reply::ignored(),
     });
@@ -195,9 +196,8 @@ async fn tell_topic(node: &Node, entry: u64) -> Report {
 }
 
 async fn ask_topic(node: &Node) -> Report {
-    let asked = node
-        .topic::<Desk>(TOPIC)
-        .ask(|reply| DeskMessage::Add { entry: 0, reply });
+    let topic = node.topic::<Desk>(TOPIC);
+    let asked = topic.ask(|reply| DeskMessage::Add { entry: 0, reply });
     let answers = asked.await.into_iter();
     Report::PerNode(
         answers

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use ostrakon::{Context, StreamReply, entity};
+use futures_util::Stream;
+use ostrakon::entity;
 use tokio::sync::watch;
 
 #[derive(Default)]
@@ -28,8 +29,8 @@ impl Desk {
         7
     }
 
-    pub(crate) async fn numbers(&self, to: u64, reply: StreamReply<u64>, ctx: &Context<Self>) {
-        ctx.spawn(reply.forward(futures_util::stream::iter(0..to)));
+    pub(crate) fn numbers(&self, to: u64) -> impl Stream<Item = u64> + use<> {
+        futures_util::stream::iter(0..to)
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::link::{
     campaign::Campaign,
-    frame::{Addressee, Frame, NewMessage},
+    frame::{Addressee, Frame, Message, NewMessage},
     inbox::tests::Receiver,
 };
 
@@ -241,15 +241,20 @@ impl Model {
     }
 
     fn arrived(&mut self, body: &[u8]) {
-        let number = match Frame::read(body).expect("what is written can be read") {
-            Frame::Message(message) => message.request,
-            Frame::Answer { request, .. } => request,
-            Frame::Fence { token, .. } => token,
-            Frame::Void => {
-                self.see("void");
-                return;
-            }
-            other => panic!("nobody has sent {other:?}"),
+        let frame = Frame::read(body).expect("what is written can be read");
+        if frame == Frame::Void {
+            self.see("void");
+            return;
+        }
+        let (Frame::Message(Message {
+            request: number, ..
+        })
+        | Frame::Answer {
+            request: number, ..
+        }
+        | Frame::Fence { token: number, .. }) = frame
+        else {
+            panic!("nobody has sent {frame:?}");
         };
         let number = number as usize;
         let known = &self.known[number];
