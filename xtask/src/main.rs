@@ -72,7 +72,8 @@ fn fix() -> anyhow::Result<ExitCode> {
 }
 
 fn bench(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    let status = cargo("run --release -p ostrakon-bench --".split(' '))
+    // With the peers of the remote group, which an ordinary build leaves out.
+    let status = cargo("run --release -p ostrakon-bench --features peers --".split(' '))
         .args(arguments)
         .status()?;
     Ok(if status.success() {

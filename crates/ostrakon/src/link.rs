@@ -41,6 +41,7 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use ostrakon_core::{GroupName, Incarnation, NodeName, ShardId, Time};
+use smallvec::SmallVec;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 pub(crate) use self::{
@@ -543,7 +544,41 @@ impl State {
         ports: &mut Ports,
     ) -> RequestId {
         let token = self.token();
-        let mut spot = Spot::Large { token };
+        // As long as it is not known otherwise: small frames have a position.
+        let large = Spot::Large { token };
+        let (request, tags) = self.enter_requests(link, message, ports, large);
+        let frame = NewMessage {
+            request,
+            to: message.to,
+            kind: message.kind,
+            id: message.id.as_str(),
+            remaining: message.remaining,
+            options: message.options,
+            payload: message.payload,
+        };
+        let size = message.payload.len();
+        let spot = self.outbox.push_sized(message.lane, token, size, |out| {
+            frame.put(out, tags.iter().copied());
+        });
+        if spot != large {
+            let own = (request != 0).then_some(request);
+            for id in tags.iter().map(|tag| tag.request).chain(own) {
+                if let Some(entry) = self.requests.get_mut(id) {
+                    entry.spot = spot;
+                }
+            }
+        }
+        request
+    }
+
+    /// Enters what a message asks for: the ask itself, whose number is returned, and the replies inside it.
+    fn enter_requests(
+        &mut self,
+        link: &Arc<Link>,
+        message: &Outgoing<'_>,
+        ports: &mut Ports,
+        spot: Spot,
+    ) -> (RequestId, SmallVec<[PortTag; 1]>) {
         let own = message.asker.map(asker_id);
         let mut asker = message.asker.map(|settle| Asker {
             settle: Arc::clone(settle),
@@ -551,22 +586,18 @@ impl State {
             id: message.id.clone(),
         });
         let mut request = 0;
-        let mut tags: [Option<PortTag>; 2] = [None; 2];
-        let mut more = Vec::new();
-        for (n, port) in ports.drain(..).enumerate() {
+        let mut tags = SmallVec::new();
+        for port in ports.drain(..) {
             let is_own = own.is_some() && port.sink() == own;
-            let (codec, is_stream) = (port.codec().id(), matches!(port, Port::Items(_)));
-            let credit = match &port {
-                Port::Items(items) => Some(Arc::clone(items.sink.credit())),
-                Port::Answer(_) => None,
-            };
-            let entry = Request {
+            let codec = port.codec().id();
+            let credit = port.credit().cloned();
+            let is_stream = credit.is_some();
+            let id = self.requests.insert(Request {
                 asker: if is_own { asker.take() } else { None },
                 port: Some(port),
                 spot,
                 deadline: message.deadline.filter(|_| is_own),
-            };
-            let id = self.requests.insert(entry);
+            });
             if is_own {
                 request = id;
             }
@@ -576,15 +607,11 @@ impl State {
                     request: id,
                 }));
             }
-            let tag = PortTag {
+            tags.push(PortTag {
                 is_stream,
                 codec,
                 request: id,
-            };
-            match tags.get_mut(n) {
-                Some(place) => *place = Some(tag),
-                None => more.push(tag),
-            }
+            });
         }
         if asker.is_some() {
             // An ask whose reply is not in the message: the opening of a stream.
@@ -595,29 +622,7 @@ impl State {
                 deadline: message.deadline,
             });
         }
-        let frame = NewMessage {
-            request,
-            to: message.to,
-            kind: message.kind,
-            id: message.id.as_str(),
-            remaining: message.remaining,
-            options: message.options,
-            payload: message.payload,
-        };
-        let [first, second] = tags;
-        let all = || first.iter().chain(&second).chain(&more).copied();
-        spot = self
-            .outbox
-            .push_sized(message.lane, token, message.payload.len(), |out| frame.put(out, all()));
-        for id in all()
-            .map(|tag| tag.request)
-            .chain((request != 0).then_some(request))
-        {
-            if let Some(entry) = self.requests.get_mut(id) {
-                entry.spot = spot;
-            }
-        }
-        request
+        (request, tags)
     }
 }
 
@@ -658,6 +663,14 @@ impl Port {
         match self {
             Self::Answer(port) => Some(Arc::as_ptr(&port.sink).cast::<()>().addr()),
             Self::Items(_) => None,
+        }
+    }
+
+    /// What the producer of a stream pays from.
+    fn credit(&self) -> Option<&Arc<Credit>> {
+        match self {
+            Self::Items(port) => Some(port.sink.credit()),
+            Self::Answer(_) => None,
         }
     }
 

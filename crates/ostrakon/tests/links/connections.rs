@@ -474,8 +474,13 @@ async fn an_older_life_of_a_connected_node_is_refused_and_a_newer_one_takes_over
     let words = present.last_words().await;
     assert!(words.contains("takes its place"), "{words}");
     newer.is_heard().await;
-    node.leave().await.unwrap();
-    let words = newer.last_words().await;
+    let last_words = async {
+        let words = newer.last_words().await;
+        drop(newer);
+        words
+    };
+    let (left, words) = tokio::join!(node.leave(), last_words);
+    left.unwrap();
     assert!(words.contains("this node leaves"), "{words}");
 }
 
@@ -505,11 +510,11 @@ async fn heartbeats_and_small_asks_do_not_wait_for_large_messages() {
         let (ledger, small) = (pair.there(), pair.elsewhere());
         small.add(0).await.unwrap();
         soon(pair.to_second.connected(2)).await;
-        // Twelve megabytes each way take a second or more.
+        // Eight megabytes each way take the better part of a second.
         pair.to_second.throttle(12_000_000);
         heartbeats(&metrics);
         let began = Instant::now();
-        let burst = (0..6).map(|_| ledger.refuse("x".repeat(2 * 1024 * 1024)));
+        let burst = (0..4).map(|_| ledger.refuse("x".repeat(2 * 1024 * 1024)));
         let burst = futures_util::future::join_all(burst);
         let mut longest_ask = Duration::ZERO;
         let asks = async {

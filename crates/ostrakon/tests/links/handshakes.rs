@@ -226,6 +226,7 @@ async fn what_a_later_version_says_on_top_is_skipped() {
     stranger.say(&ask.frame()).await;
     let answer = stranger.frame_of(kind::ANSWER).await;
     assert_eq!((answer.request(), answer.fields()), (1, &[1_u8][..]));
+    drop(stranger);
     cluster.leave().await;
 }
 
@@ -245,6 +246,7 @@ async fn an_unknown_frame_that_wants_an_answer_is_answered_with_a_fault() {
         stranger.say(&frame(unknown, 0, &[])).await;
         stranger.is_heard().await;
     }
+    drop(stranger);
     cluster.leave().await;
 }
 
@@ -268,6 +270,7 @@ async fn an_unknown_option_of_a_message_is_skipped() {
     let seen: Option<String> = rmp_serde::from_slice(answer.fields()).unwrap();
     let expected = format!("00-{}-{}-01", "07".repeat(16), "07".repeat(8));
     assert_eq!(seen, Some(expected));
+    drop(stranger);
     cluster.leave().await;
 }
 
@@ -300,6 +303,7 @@ async fn a_recorded_conversation_is_worth_nothing() {
     assert_eq!(ledger.entries().await.unwrap(), [1], "executed once");
     // The connection that the replay pretended to be did not suffer.
     first.is_heard().await;
+    drop(first);
     cluster.leave().await;
 }
 

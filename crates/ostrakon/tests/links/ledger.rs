@@ -104,12 +104,7 @@ impl Ledger {
     }
 
     /// Numbers for ever. Each knocks at the gate when it is made; the gate opens when nobody wants more.
-    pub(crate) fn endless(
-        &self,
-        gate: String,
-        ballast: Vec<u8>,
-    ) -> impl Stream<Item = u64> + use<> {
-        drop(ballast);
+    pub(crate) fn endless(&self, gate: String) -> impl Stream<Item = u64> + use<> {
         let opens = OpenOnDrop(Gate::of(&gate));
         stream::iter(0..).inspect(move |_| opens.0.knock())
     }

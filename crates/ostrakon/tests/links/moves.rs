@@ -327,7 +327,12 @@ async fn all_shards_may_move_at_once_under_load() {
         let owners: Vec<_> = group()
             .count
             .iter()
-            .map(|shard| (shard, cluster.map.owner(&GroupName::default(), shard).cloned()))
+            .map(|shard| {
+                (
+                    shard,
+                    cluster.map.owner(&GroupName::default(), shard).cloned(),
+                )
+            })
             .collect();
         for (shard, _) in &owners {
             cluster.assigned(*shard, None);
@@ -383,7 +388,10 @@ async fn without_an_owner_asks_end_unsent_at_their_deadline() {
         assert!(error.is_retryable());
         assert!(took >= deadline && took <= deadline + Duration::from_millis(200));
     }
-    let opened = ledger.within(Duration::from_millis(50)).sized(vec![1]).await;
+    let opened = ledger
+        .within(Duration::from_millis(50))
+        .sized(vec![1])
+        .await;
     assert_eq!(opened.err(), Some(no_owner("a")));
 }
 
@@ -433,9 +441,15 @@ async fn more_messages_than_a_lane_holds_are_overloaded_at_once() {
     let asked = sender.to.add(1).now_or_never().expect("an error at once");
     assert_eq!(asked, Err(AskError::NotSent(overloaded)));
     let elsewhere = (0..).map(|n| format!("b{n}"));
-    let elsewhere = elsewhere.into_iter().find(|id| shard_of(id) != shard_of("a"));
+    let elsewhere = elsewhere
+        .into_iter()
+        .find(|id| shard_of(id) != shard_of("a"));
     let elsewhere = node.entity::<Ledger>(elsewhere.unwrap());
-    assert_eq!(elsewhere.tell().add(1).await, Ok(()), "other lanes have room");
+    assert_eq!(
+        elsewhere.tell().add(1).await,
+        Ok(()),
+        "other lanes have room"
+    );
     let map = map.with(&GroupName::default(), shard_of("a"), owned(node.name(), 1));
     testing::adopt(&node, &map).await;
     let handled = async {
@@ -489,7 +503,9 @@ async fn an_ask_that_is_dropped_while_it_waits_is_never_executed() {
     let mut sender = Sender::new("dropped in a lane", 0, &node, "a");
     sender.tell(2).await;
     for unwanted in 1_000..1_010 {
-        let asked = sender.to.record("dropped in a lane".to_owned(), 0, unwanted);
+        let asked = sender
+            .to
+            .record("dropped in a lane".to_owned(), 0, unwanted);
         // Polled once, and dropped.
         assert!(asked.now_or_never().is_none());
     }
@@ -512,7 +528,9 @@ async fn an_ask_that_came_back_and_is_dropped_while_it_waits_is_never_executed()
     });
     // One that gives up by itself has the same way and comes back no earlier.
     let short = sender.to.clone().within(Duration::from_millis(300));
-    let expired = short.record("came back, dropped".to_owned(), 0, 1_001).await;
+    let expired = short
+        .record("came back, dropped".to_owned(), 0, 1_001)
+        .await;
     let error = expired.unwrap_err();
     assert_eq!(error.outcome(), Outcome::NotExecuted, "{error}");
     unwanted.abort();

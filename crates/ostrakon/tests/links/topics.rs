@@ -396,10 +396,7 @@ async fn a_reply_that_was_passed_on_may_be_kept_for_later() {
     assert!(asking.as_mut().now_or_never().is_none());
     let third = cluster.nodes[1].entity::<Relay>(&third);
     third.tell(RelayMessage::Release).await.unwrap();
-    assert_eq!(
-        timeout(SOON, asking).await.unwrap(),
-        Ok("kept".to_owned())
-    );
+    assert_eq!(timeout(SOON, asking).await.unwrap(), Ok("kept".to_owned()));
     cluster.leave().await;
 }
 
@@ -562,7 +559,10 @@ async fn a_member_that_leaves_is_down_at_once_for_all_others() {
 #[tokio::test]
 async fn a_member_whose_connection_is_lost_is_down_at_once_and_up_again_when_it_is_back() {
     let cluster = Cluster::of(2).await;
-    let _ = cluster.nodes[0].entity::<Ledger>(cluster.id_on(1)).add(1).await;
+    let _ = cluster.nodes[0]
+        .entity::<Ledger>(cluster.id_on(1))
+        .add(1)
+        .await;
     let mut changes = cluster.nodes[0].subscribe_topology();
     until(&mut changes, "node-2", MemberStatus::Up).await;
     let Cluster { mut nodes, map } = cluster;
@@ -572,7 +572,11 @@ async fn a_member_whose_connection_is_lost_is_down_at_once_and_up_again_when_it_
     until(&mut changes, "node-2", MemberStatus::Down).await;
     assert!(lost.elapsed() < std::time::Duration::from_secs(4));
 
-    let again = builder("node-2").fixed(Fixed::plain()).start().await.unwrap();
+    let again = builder("node-2")
+        .fixed(Fixed::plain())
+        .start()
+        .await
+        .unwrap();
     testing::introduce(&nodes[0], "node-2", &testing::address(&again).to_string());
     testing::adopt(&again, &map).await;
     let far = nodes[0].lookup::<Ledger>("nobody").on("node-2").unwrap();

@@ -219,6 +219,9 @@ impl Model {
                 self.taken.push(number);
             }
         }
+        if self.writing.is_empty() && !self.outbox.is_empty() {
+            self.see("too much is unread");
+        }
         if self.writing.len() > ordinary {
             let front = self.known.iter_mut().find(|known| known.is_held());
             let front = front.expect("a part is of a frame that waits");
@@ -404,6 +407,7 @@ impl Model {
 
     /// Writes all that waits, as long as it is woken: then everything has arrived that was not taken back.
     fn finish(&mut self) {
+        self.acknowledge(u64::MAX);
         while !self.writing.is_empty() || !self.outbox.parked {
             self.write(usize::MAX);
             self.acknowledge(u64::MAX);
@@ -500,7 +504,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Sort::Answer),
         1 => Just(Sort::Fence)
     ];
-    let size = prop_oneof![8 => 0..100_usize, 2 => PART - 100..PART + 10, 2 => PART..5 * PART];
+    let size = prop_oneof![8 => 0..100_usize, 2 => PART - 100..PART + 10, 2 => PART..12 * PART];
     let bytes = prop_oneof![Just(usize::MAX), 0..200_usize, 0..3 * PART];
     prop_oneof![
         8 => (lane(), sort, size).prop_map(|(lane, sort, size)| Op::Push { lane, sort, size }),
@@ -511,6 +515,37 @@ fn op() -> impl Strategy<Value = Op> {
         2 => any::<usize>().prop_map(Op::Withdraw),
         1 => lane().prop_map(|lane| Op::Recall { lane }),
     ]
+}
+
+#[test]
+fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
+    let window = PARTS_WINDOW as usize / PART;
+    let mut outbox = Outbox::default();
+    outbox.push(LaneKey::Shard(1), 1, |out| {
+        write_frame(out, 1, 2, Sort::Message, 2 * window * PART);
+    });
+    let take = |outbox: &mut Outbox| {
+        let mut buffer = Vec::new();
+        outbox.take(&mut buffer);
+        buffer.len()
+    };
+    for _ in 0..window {
+        assert!(take(&mut outbox) > PART);
+    }
+    assert_eq!((take(&mut outbox), outbox.parked), (0, true));
+    assert!(outbox.parts_read(1), "the connection sleeps");
+    assert!(!outbox.parts_read(0), "the connection has been woken");
+    assert!(take(&mut outbox) > PART);
+    assert_eq!(take(&mut outbox), 0);
+    outbox.put_back(&[], 0);
+    for _ in 0..window {
+        assert!(take(&mut outbox) > PART);
+    }
+    assert_eq!(take(&mut outbox), 0);
+    outbox.push(LaneKey::Shard(2), 2, |out| {
+        write_frame(out, 2, 3, Sort::Message, 10)
+    });
+    assert!((1..PART).contains(&take(&mut outbox)), "others do not wait");
 }
 
 #[test]
@@ -552,7 +587,7 @@ fn op_of(what: u8, how: u8) -> Op {
             size: match how {
                 0..192 => amount,
                 192..224 => PART - 40 + (amount - 192) * 2,
-                224.. => (amount - 223) * PART / 8,
+                224.. => (amount - 223) * PART * 3 / 8,
             },
         },
         3 => Op::Write(usize::MAX),
