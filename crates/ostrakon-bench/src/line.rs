@@ -5,9 +5,7 @@
 
 use crate::case::{Case, Place};
 use crate::contenders::Name;
-use crate::figures::{
-    BURST, BYTES, CPU, FLOOD, HEARTBEAT, P50, RATE, SHARE, SLOWDOWN, TAIL,
-};
+use crate::figures::{BURST, BYTES, CPU, FLOOD, HEARTBEAT, P50, RATE, SHARE, SLOWDOWN, TAIL};
 use crate::measure::{Measure, Runtime};
 use crate::target::{Better, Part, Target};
 

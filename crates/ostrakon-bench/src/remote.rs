@@ -15,7 +15,9 @@ use crate::case::Case;
 use crate::contenders::remote::{Address, Body, Job, Remote, with};
 use crate::contenders::{Name, Threads, Tokio};
 use crate::drive::drive;
-use crate::figures::{BURST as BURST_FACTOR, CPU, Figures, HEARTBEAT, P50, P99, RATE, RATE_PLAIN, SHARE, TAIL};
+use crate::figures::{
+    BURST as BURST_FACTOR, CPU, Figures, HEARTBEAT, P50, P99, RATE, RATE_PLAIN, SHARE, TAIL,
+};
 use crate::machine;
 use crate::measure::{Link, Measure, Pace};
 use crate::reach::Reach;

@@ -3,8 +3,8 @@
 //! Name, count and hash are fixed when the group is made: another count or hash would put entities elsewhere.
 
 use crate::{
-    EntityId, GroupName, ShardCount, ShardHash, ShardId, ShardOutOfRange, shard_hash::shard_of_hash,
-    shard_of,
+    EntityId, GroupName, ShardCount, ShardHash, ShardId, ShardOutOfRange,
+    shard_hash::shard_of_hash, shard_of,
 };
 
 /// A named set of shards and the rule that puts an entity into one of them.

@@ -97,7 +97,10 @@ mod tests {
         let new = old.with(&name, shard, to("a", 4));
         assert_eq!(old.owner(&name, shard), None);
         assert_eq!(new.owner(&name, shard), to("a", 4).as_ref());
-        assert_eq!((old.version(), new.version()), (Version::new(7), Version::new(8)));
+        assert_eq!(
+            (old.version(), new.version()),
+            (Version::new(7), Version::new(8))
+        );
     }
 
     #[test]

@@ -65,6 +65,23 @@ struct KindPlan {
 
 type Open = Box<dyn FnOnce(&Parts, ShardGroup) -> Hosted + Send>;
 
+/// What a node has before it has anything to host.
+pub(crate) struct Services {
+    pub(crate) clock: Clock,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) actors: Arc<Actors>,
+}
+
+impl Services {
+    fn new(name: &NodeName) -> Self {
+        Self {
+            clock: Clock::start(),
+            topology: Arc::new(Topology::alone(name.clone())),
+            actors: Arc::default(),
+        }
+    }
+}
+
 /// What every host of the node gets.
 struct Parts {
     name: NodeName,
@@ -160,24 +177,38 @@ impl NodeBuilder {
         let name = NodeName::new(&self.name)?;
         self.check_kinds()?;
         let singletons = self.checked_singletons()?;
-        let clock = Clock::start();
-        let dead_letters = DeadLetters::new();
-        let topology = Arc::new(Topology::alone(name.clone()));
-        let actors = Arc::new(Actors::default());
+        let services = Services::new(&name);
         let hub = match self.fixed.take() {
             None => None,
-            Some(fixed) => {
-                let (groups, topology, actors) = (&self.groups, &topology, &actors);
-                Some(fixed.open(&name, groups, clock, topology, actors).await?)
-            }
+            Some(fixed) => Some(fixed.open(&name, &self.groups, &services).await?),
         };
         let (hub, listener) = hub.unzip();
-        let inner = Arc::new_cyclic(|weak| {
+        let node = self.assemble(name, services, hub);
+        match (&node.0.hub, listener) {
+            (Some(hub), Some(listener)) => {
+                hub.open(listener, node.known_kinds(), singletons);
+            }
+            _ => {
+                for (kind, id) in singletons {
+                    node.keep_running(kind, &id)?;
+                }
+            }
+        }
+        Ok(node)
+    }
+
+    fn assemble(self, name: NodeName, services: Services, hub: Option<Arc<Hub>>) -> Node {
+        Node(Arc::new_cyclic(|weak| {
+            let Services {
+                clock,
+                topology,
+                actors,
+            } = services;
             let parts = Parts {
                 name: name.clone(),
                 clock,
                 node: WeakNode(weak.clone()),
-                dead_letters: dead_letters.clone(),
+                dead_letters: DeadLetters::new(),
                 force_serialization: self.force_serialization,
                 hub: hub.clone(),
             };
@@ -195,7 +226,6 @@ impl NodeBuilder {
             });
             Inner {
                 clock,
-                dead_letters,
                 force_serialization: self.force_serialization,
                 topology,
                 hub,
@@ -203,21 +233,10 @@ impl NodeBuilder {
                 hosts: self.kinds.into_iter().map(open).collect(),
                 actors,
                 receptionist: Receptionist::new(WeakNode(weak.clone())),
+                dead_letters: parts.dead_letters,
                 name,
             }
-        });
-        let node = Node(inner);
-        match (&node.0.hub, listener) {
-            (Some(hub), Some(listener)) => {
-                hub.open(listener, node.known_kinds(), singletons);
-            }
-            _ => {
-                for (kind, id) in singletons {
-                    node.keep_running(kind, &id)?;
-                }
-            }
-        }
-        Ok(node)
+        }))
     }
 
     fn check_kinds(&self) -> Result<(), StartError> {

@@ -22,6 +22,9 @@ use crate::{
     wire,
 };
 
+/// How long an ask waits unless [`EntityRef::within`] says otherwise, and a tell for an owner.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Deeper chains of asks do not run on the outermost asker's stack.
 const DEEPEST_HERE: usize = 8;
 
@@ -121,9 +124,6 @@ impl<E: Entity> fmt::Debug for EntityRef<E> {
 }
 
 impl<E: Entity> EntityRef<E> {
-    /// How long an ask waits unless [`EntityRef::within`] says otherwise.
-    pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-
     pub(crate) fn of(host: Option<Arc<Host<E>>>, id: EntityId) -> Self {
         let Some(host) = host else {
             let kind = E::KIND.to_owned();
@@ -169,7 +169,7 @@ impl<E: Entity> EntityRef<E> {
     fn to(target: Target<E>) -> Self {
         Self {
             target,
-            timeout: Self::DEFAULT_TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
@@ -363,7 +363,13 @@ impl<E: Entity> EntityRef<E> {
                         let due = due.map(|due| due.at(now));
                         return Ok(sent(Sent::Here { host, due, run }));
                     }
-                    Tried::Away(envelope) => envelope.unseal()?,
+                    Tried::Away(envelope) => {
+                        let Envelope { letter, ask, .. } = *envelope;
+                        let ask = ask.expect("put in above");
+                        let settle = ask.pending.hand_over().expect("nobody had a hand on it");
+                        let message = letter.open().map_err(TellError::from)?;
+                        (message, settle, ask.chain)
+                    }
                 }
             }
         };
@@ -421,7 +427,7 @@ impl<E: Entity> EntityRef<E> {
             Some(asking) => (asking.now, asking.deadline),
             None => {
                 let now = self.clock().now();
-                (now, now + Self::DEFAULT_TIMEOUT)
+                (now, now + DEFAULT_TIMEOUT)
             }
         };
         let asker = asking.map(|asking| asking.settle);

@@ -369,8 +369,8 @@ impl<E: Entity> AnyHost for Host<E> {
                 }
                 Ok(())
             }
-            Err(Undelivered::Closed(envelope)) => Err(TurnedAway::not_owner(envelope)),
-            Err(Undelivered::Refused(error, envelope)) => Err(TurnedAway::full(error, envelope)),
+            Err(Undelivered::Closed(envelope)) => Err(TurnedAway::not_owner(*envelope)),
+            Err(Undelivered::Refused(error, envelope)) => Err(TurnedAway::full(error, *envelope)),
         }
     }
 

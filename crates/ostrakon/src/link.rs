@@ -342,9 +342,17 @@ impl Link {
     }
 
     /// Takes back every message of a lane that has not been sent, in order. Only without a connection is that all there is.
-    pub(crate) fn recall(&self, hub: &Hub, group: &GroupName, shard: ShardId) -> Vec<Parcel> {
+    pub(crate) fn recall(
+        &self,
+        hub: &Hub,
+        group: &GroupName,
+        shard: ShardId,
+    ) -> Option<Vec<Parcel>> {
         let mut state = self.state.lock();
         let state = &mut *state;
+        if matches!(state.phase, Phase::Up(_)) {
+            return None;
+        }
         let mut parcels = Vec::new();
         let is_mine = |message: &frame::Message<'_>| match message.to {
             Addressee::Entity { shard: its, .. } => {
@@ -356,7 +364,7 @@ impl Link {
         state.outbox.recall(is_mine, |message| {
             parcels.extend(Parcel::taken_back(hub, message, |id| requests.remove(id)));
         });
-        parcels
+        Some(parcels)
     }
 
     /// A message of ours comes back.
@@ -484,10 +492,12 @@ impl Link {
         let requests = state.requests.sweep(|_| true);
         let outbox = &state.outbox;
         let (unsent, sent): (Vec<_>, Vec<_>) =
-            requests.into_iter().partition(|request| match request.spot {
-                Spot::Ordinary { start } => start >= outbox.handed_over(),
-                Spot::Large { token } => outbox.is_untouched(token),
-            });
+            requests
+                .into_iter()
+                .partition(|request| match request.spot {
+                    Spot::Ordinary { start } => start >= outbox.handed_over(),
+                    Spot::Large { token } => outbox.is_untouched(token),
+                });
         drop(state);
         let node = || self.peer.clone();
         let lost = AskError::Lost { node: node() };
@@ -537,12 +547,7 @@ impl State {
     }
 
     /// Enters a message and what it asks for.
-    fn enter(
-        &mut self,
-        link: &Arc<Link>,
-        message: &Outgoing<'_>,
-        ports: &mut Ports,
-    ) -> RequestId {
+    fn enter(&mut self, link: &Arc<Link>, message: &Outgoing<'_>, ports: &mut Ports) -> RequestId {
         let token = self.token();
         // As long as it is not known otherwise: small frames have a position.
         let large = Spot::Large { token };

@@ -14,9 +14,11 @@ use crate::{
     actors::Actors,
     clock::Clock,
     dead_letters::DeadLetters,
+    entity_ref::DEFAULT_TIMEOUT,
     host::{AnyHost, Host, Place},
-    link::{Hub, KnownKind, Lanes},
+    link::{Draft, Hub, KnownKind, Lanes},
     topology::{MemberStatus, Topology},
+    wire::Ports,
 };
 
 /// A running node. Cheap to clone; all clones are the same node. End it with [`Node::leave`].
@@ -162,7 +164,26 @@ impl Node {
         message: Vec<u8>,
     ) -> Result<(), TellError> {
         let id = EntityId::new(id)?;
-        self.host_named(kind)?.tell_encoded(&id, message)
+        let reached = self.0.reached.iter().find(|reached| reached.kind == kind);
+        let Some((reached, lanes)) =
+            reached.and_then(|reached| Some((reached, reached.lanes.as_ref()?)))
+        else {
+            return self.host_named(kind)?.tell_encoded(&id, message);
+        };
+        let shard = reached.group.shard_of(&id)?;
+        let now = self.0.clock.now();
+        let draft = Draft {
+            kind: reached.kind,
+            id: &id,
+            asker: None,
+            now,
+            deadline: now + DEFAULT_TIMEOUT,
+            options: &[],
+            ports: Ports::new(),
+            payload: &message,
+        };
+        lanes[shard.index()].send(draft)?;
+        Ok(())
     }
 
     /// How many entities of this kind are in memory on this node.

@@ -15,10 +15,8 @@ pub use ostrakon_core::{Assignment, ShardMap, Version};
 
 use crate::{
     Limits, Node, Security, StartError,
-    actors::Actors,
-    clock::Clock,
+    builder::Services,
     link::{Hub, HubParts, Me, bind},
-    topology::Topology,
 };
 
 /// How a node takes part.
@@ -48,9 +46,7 @@ impl Fixed {
         self,
         name: &NodeName,
         groups: &[ShardGroup],
-        clock: Clock,
-        topology: &Arc<Topology>,
-        actors: &Arc<Actors>,
+        services: &Services,
     ) -> Result<(Arc<Hub>, TcpListener), StartError> {
         let failed = |cause: std::io::Error| StartError::Listen {
             address: self.listen.clone(),
@@ -72,9 +68,9 @@ impl Fixed {
             },
             limits: self.limits,
             security: self.security,
-            clock,
-            topology: Arc::clone(topology),
-            actors: Arc::clone(actors),
+            clock: services.clock,
+            topology: Arc::clone(&services.topology),
+            actors: Arc::clone(&services.actors),
         };
         Ok((Hub::new(parts, address), listener))
     }

@@ -170,7 +170,11 @@ async fn a_process_that_stands_still_counts_as_gone_until_it_goes_on() {
     };
     see(&all["a"], "b", Status::Up).await;
     // The lost one may have been handled before or after the stop, but not after this one.
-    let handled = if count == lost + 1 { 0..lost } else { 0..lost + 1 };
+    let handled = if count == lost + 1 {
+        0..lost
+    } else {
+        0..lost + 1
+    };
     let expected = handled.chain([1002]).collect();
     let entries = Order::Entries { desk: desk.clone() };
     assert_eq!(all["a"].order(entries).await, Report::Numbers(expected));

@@ -1,13 +1,10 @@
 //! `Envelope`: a message on its way to one entity, and what must be known about it before it is handled.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use ostrakon_core::Time;
 
 use crate::{
-    CallChain, CodecError, Entity, TellError, TraceContext, link::Load, reply::{Pending, Settle}, wire,
-    wire::Ports,
+    CallChain, CodecError, Entity, TraceContext, link::Load, reply::Pending, wire, wire::Ports,
 };
 
 pub(crate) struct Envelope<E: Entity> {
@@ -81,18 +78,6 @@ impl<E: Entity> Envelope<E> {
             trace: None,
             failures: 0,
         }
-    }
-
-    /// The message and its asker, to be sent elsewhere.
-    pub(crate) fn unseal(
-        self,
-    ) -> Result<(E::Message, Arc<dyn Settle>, Option<CallChain>), TellError> {
-        let message = self.letter.open()?;
-        let Some(ask) = self.ask else {
-            unreachable!("only asks are unsealed");
-        };
-        let settle = ask.pending.hand_over();
-        Ok((message, settle.expect("an open ask"), ask.chain))
     }
 
     pub(crate) fn traced(mut self, trace: Option<TraceContext>) -> Self {

@@ -19,9 +19,7 @@ use super::{
     kind::Kind,
     slowness::Slowness,
 };
-use crate::{
-    AskError, Cause, CodecError, Context, Entity, TellError, TraceContext, dead_letters::DeadReason,
-};
+use crate::{AskError, Cause, Context, Entity, TellError, TraceContext, dead_letters::DeadReason};
 
 /// How many messages a turn handles before it lets others run.
 const BEFORE_YIELD: u32 = 256;
@@ -237,20 +235,7 @@ impl<E: Entity> Turn<'_, E> {
             failures,
         } = self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
-        if !self.is_wanted(ask.as_ref()) {
-            self.cell.home.stats.given_up.one();
-            if let Some(ask) = ask {
-                ask.pending.fail(AskError::Expired);
-            }
-            return None;
-        }
-        let message = match letter.open() {
-            Ok(message) => message,
-            Err(error) => {
-                self.unreadable(ask, error);
-                return None;
-            }
-        };
+        let (message, ask) = self.open(letter, ask)?;
         // Not even a copy that cannot be made may bring the turn down: then there is none.
         let copy = gate::call(|| E::redeliver(&message).map(Box::new)).unwrap_or(None);
         let cell = self.cell;
@@ -299,16 +284,26 @@ impl<E: Entity> Turn<'_, E> {
         })
     }
 
-    /// A message whose bytes could not be decoded: it was not executed.
-    fn unreadable(&self, ask: Option<Ask>, error: CodecError) {
+    /// The message, unless nobody wants it any more or its bytes cannot be decoded: then it is not executed.
+    fn open(&self, letter: Letter<E>, ask: Option<Ask>) -> Option<(E::Message, Option<Ask>)> {
+        let wanted = self.is_wanted(ask.as_ref());
+        let error = match wanted.then(|| letter.open()) {
+            Some(Ok(message)) => return Some((message, ask)),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
         self.cell.home.stats.given_up.one();
-        match ask {
-            Some(ask) => ask.pending.fail(AskError::NotSent(error.into())),
-            None => self.bury(
-                DeadReason::Unreadable(Cause::said(&error.to_string())),
-                None,
-            ),
+        match (ask, error) {
+            (Some(ask), None) => ask.pending.fail(AskError::Expired),
+            (Some(ask), Some(error)) => ask.pending.fail(AskError::NotSent(error.into())),
+            (None, Some(error)) => {
+                let cause = Cause::said(&error.to_string());
+                self.bury(DeadReason::Unreadable(cause), None);
+            }
+            // A tell is always wanted.
+            (None, None) => {}
         }
+        None
     }
 
     /// After a failed message: tells who must know, ends this life, and pauses before the next.

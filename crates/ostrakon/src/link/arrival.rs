@@ -95,13 +95,13 @@ pub(crate) enum TurnedAway {
 }
 
 impl TurnedAway {
-    pub(crate) fn not_owner<E: Entity>(envelope: Box<Envelope<E>>) -> Self {
+    pub(crate) fn not_owner<E: Entity>(envelope: Envelope<E>) -> Self {
         let (ask, letter) = parts(envelope);
         Self::NotOwner { ask, letter }
     }
 
     /// Its mailbox is full.
-    pub(crate) fn full<E: Entity>(error: TellError, envelope: Box<Envelope<E>>) -> Self {
+    pub(crate) fn full<E: Entity>(error: TellError, envelope: Envelope<E>) -> Self {
         let (ask, letter) = parts(envelope);
         let letter = Some(letter);
         Self::Refused { error, ask, letter }
@@ -121,8 +121,8 @@ pub(crate) fn tail(whole: Option<&Bytes>, payload: &[u8]) -> Bytes {
     }
 }
 
-fn parts<E: Entity>(envelope: Box<Envelope<E>>) -> (Option<Ask>, Box<dyn Any + Send>) {
-    let Envelope { letter, ask, .. } = *envelope;
+fn parts<E: Entity>(envelope: Envelope<E>) -> (Option<Ask>, Box<dyn Any + Send>) {
+    let Envelope { letter, ask, .. } = envelope;
     let letter: Box<dyn Any + Send> = match letter {
         Letter::Open(message) => Box::new(message),
         Letter::Sealed(sealed) => sealed,

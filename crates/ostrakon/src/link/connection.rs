@@ -648,7 +648,18 @@ impl Connection {
         };
         if says_why {
             let reason = end.to_string();
-            let said = self.say_goodbye(&reason, matches!(end, End::Leaving));
+            let said = async {
+                if !matches!(end, End::Leaving) {
+                    return self.say_goodbye(&reason).await;
+                }
+                self.write_rest().await?;
+                self.say_goodbye(&reason).await?;
+                // To close while something waits to be read would take back what the other side has not received yet.
+                let mut nowhere = tokio::io::sink();
+                tokio::io::copy(&mut self.wire, &mut nowhere)
+                    .await
+                    .map(drop)
+            };
             // Whoever does not listen any more will learn it otherwise.
             let _ = tokio::time::timeout(LAST_WORDS, said).await;
         }
@@ -656,13 +667,14 @@ impl Connection {
             .session_over(self.session, &self.writing, self.written);
     }
 
-    async fn say_goodbye(&mut self, reason: &str, all: bool) -> io::Result<()> {
-        while all {
+    /// Writes all that waits.
+    async fn write_rest(&mut self) -> io::Result<()> {
+        loop {
             if self.writing.is_empty() {
                 self.link.state.lock().outbox.take_all(&mut self.writing);
             }
             if self.writing.is_empty() {
-                break;
+                return Ok(());
             }
             while self.written < self.writing.len() {
                 self.written += self.wire.write(&self.writing[self.written..]).await?;
@@ -670,17 +682,16 @@ impl Connection {
             self.writing.clear();
             self.written = 0;
         }
+    }
+
+    async fn say_goodbye(&mut self, reason: &str) -> io::Result<()> {
+        // In the middle of a frame it would be taken for a piece of it.
         if self.written == 0 {
             let mut goodbye = Vec::new();
             frame::put_goodbye(&mut goodbye, reason);
             self.wire.write_all(&goodbye).await?;
         }
-        self.wire.shutdown().await?;
-        if all {
-            // To close while something waits to be read would take back what the other side has not received yet.
-            tokio::io::copy(&mut self.wire, &mut tokio::io::sink()).await?;
-        }
-        Ok(())
+        self.wire.shutdown().await
     }
 }
 

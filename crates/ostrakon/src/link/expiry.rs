@@ -17,7 +17,10 @@ pub(crate) async fn run(link: Weak<Link>, clock: Clock) {
     };
     loop {
         let changed = earlier.notified();
-        let Some(next) = link.upgrade().map(|link| link.state.lock().requests.earliest()) else {
+        let Some(next) = link
+            .upgrade()
+            .map(|link| link.state.lock().requests.earliest())
+        else {
             return;
         };
         match next {

@@ -36,6 +36,7 @@ const NO_SUCH_ACTOR: u64 = 14;
 const UNSUPPORTED: u64 = 15;
 const CONGESTED: u64 = 16;
 const LOST: u64 = 17;
+const HASH_DIFFERS: u64 = 18;
 
 /// Whom a fault is about, for errors that name it.
 pub(crate) struct About<'a> {
@@ -98,12 +99,12 @@ impl<'a> Fault<'a> {
             TellError::Stopped { .. } => Self::new(STOPPED, ""),
             TellError::NoSuchActor { .. } => Self::new(NO_SUCH_ACTOR, ""),
             TellError::Congested { .. } => Self::new(CONGESTED, ""),
+            TellError::HashDiffers { .. } => Self::new(HASH_DIFFERS, ""),
             TellError::Codec(error) => Self::new(CODEC, error.to_string()),
             TellError::NoShard(_)
             | TellError::InvalidId(_)
             | TellError::NoOwner { .. }
             | TellError::Unreachable { .. }
-            | TellError::HashDiffers { .. }
             | TellError::TooLarge { .. }
             | TellError::Unsupported { .. } => Self::new(NO_SHARD, error.to_string()),
         }
@@ -118,6 +119,7 @@ impl<'a> Fault<'a> {
             CODEC => "codec",
             NO_SUCH_ACTOR => "no_such_actor",
             CONGESTED => "congested",
+            HASH_DIFFERS => "hash_differs",
             _ => "refused",
         }
     }
@@ -158,6 +160,7 @@ impl<'a> Fault<'a> {
                 node: node(),
             },
             CONGESTED => TellError::Congested { node: node() },
+            HASH_DIFFERS => TellError::HashDiffers { kind },
             _ => TellError::Unsupported {
                 node: node(),
                 reason: self.text.to_string(),

@@ -3,11 +3,9 @@
 //! A guest is the local end of a request: what happens to its message here is sent back as one answer or fault. Invariant: exactly one,
 //! and only while the connection lives that the request came on.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use super::{
@@ -122,9 +120,7 @@ impl Settle for Guest {
     fn begin(&self) -> bool {
         let wanted = self.stage.begin();
         if wanted && self.opens_stream {
-            self.answer_with(Class::Sign, |out| {
-                frame::put_answer(out, self.request, &[])
-            });
+            self.answer_with(Class::Sign, |out| frame::put_answer(out, self.request, &[]));
         }
         wanted
     }
@@ -228,9 +224,14 @@ impl ItemsSink for GuestStream {
     fn deliver(&self, _: Codec, item: &[u8]) -> Result<(), ConsumerGone> {
         let lane = LaneKey::Stream(self.request);
         let sent = item.len() <= self.link.most()
-            && self.link.reply(self.session, Class::Answer { size: item.len() }, lane, |out| {
-                frame::put_item(out, self.request, item);
-            });
+            && self.link.reply(
+                self.session,
+                Class::Answer { size: item.len() },
+                lane,
+                |out| {
+                    frame::put_item(out, self.request, item);
+                },
+            );
         if sent {
             return Ok(());
         }

@@ -153,13 +153,15 @@ pub(crate) enum HandshakeError {
 impl HandshakeError {
     /// A dialer learns only with the first read that its certificate was refused: that is said in words.
     pub(crate) fn named(self) -> Self {
-        match self {
-            Self::Io(error) => match TlsError::from(error) {
-                TlsError::Handshake(error) => Self::Io(error),
-                refused => Self::Io(io::Error::other(refused)),
-            },
-            other => other,
-        }
+        let Self::Io(error) = self else {
+            return self;
+        };
+        let named = TlsError::from(error);
+        Self::Io(if let TlsError::Handshake(error) = named {
+            error
+        } else {
+            io::Error::other(named)
+        })
     }
 }
 

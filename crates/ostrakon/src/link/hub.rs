@@ -20,9 +20,10 @@ use super::{
     Lane, Lanes, Limits, Link, Parcel, Security, TurnedAway,
     arrival::{Arrival, Claim},
     connection::End,
+    expiry,
     frame::{Fields, option},
     handshake::Me,
-    expiry, listener, supervisor,
+    listener, supervisor,
 };
 use crate::{
     CallChain, MemberStatus, TellError, TraceContext,
@@ -98,7 +99,8 @@ impl Hub {
         let version = Arc::new(AtomicU64::new(0));
         Arc::new_cyclic(|hub: &Weak<Self>| {
             let lanes = me.groups.iter().map(|group| {
-                let lane = |shard| Arc::new(Lane::new(hub.clone(), &version, group.name.clone(), shard));
+                let lane =
+                    |shard| Arc::new(Lane::new(hub.clone(), &version, group.name.clone(), shard));
                 (group.name.clone(), group.count.iter().map(lane).collect())
             });
             Self {
@@ -210,7 +212,8 @@ impl Hub {
         let (link, incoming) = Link::new(self, peer.clone());
         let supervisor = supervisor::run(Arc::downgrade(self), Arc::clone(&link), incoming);
         let supervisor = self.runtime.spawn(supervisor);
-        self.runtime.spawn(expiry::run(Arc::downgrade(&link), self.clock));
+        self.runtime
+            .spawn(expiry::run(Arc::downgrade(&link), self.clock));
         let _ = link.supervisor.set(supervisor.abort_handle());
         links.insert(peer.clone(), Arc::clone(&link));
         link
@@ -278,13 +281,13 @@ impl Hub {
         futures_util::future::join_all(closing).await;
     }
 
-    /// Delivers a message that has waited in a lane and turned out to be for this node.
-    pub(crate) fn deliver_here(&self, parcel: Parcel, epoch: Epoch) -> Result<(), Parcel> {
+    /// Delivers a message that has waited in a lane and turned out to be for this node. It comes back if it cannot be taken yet.
+    pub(crate) fn deliver_here(&self, parcel: Parcel, epoch: Epoch) -> Option<Parcel> {
         let host = match self.host(parcel.kind) {
             Ok(host) => host,
             Err(error) => {
                 parcel.fail(self, error);
-                return Ok(());
+                return None;
             }
         };
         let arrival = Arrival {
@@ -306,7 +309,7 @@ impl Hub {
             now: None,
         };
         match host.arrive(arrival, None) {
-            Ok(()) => Ok(()),
+            Ok(()) => None,
             Err(
                 TurnedAway::NotOwner { ask, .. }
                 | TurnedAway::Refused {
@@ -319,14 +322,14 @@ impl Hub {
                 if let Some(ask) = ask {
                     ask.pending.hand_over();
                 }
-                Err(parcel)
+                Some(parcel)
             }
             Err(TurnedAway::Refused { error, ask, .. }) => {
                 if let Some(ask) = ask {
                     ask.pending.hand_over();
                 }
                 parcel.fail(self, error);
-                Ok(())
+                None
             }
         }
     }

@@ -36,8 +36,6 @@ pub(crate) type Lanes = Arc<[Arc<Lane>]>;
 /// How much may wait while a lane is mended.
 const MOST_HELD: usize = 1024;
 const MOST_HELD_BYTES: usize = 1024 * 1024;
-/// How long an old owner may take to say what it did not take.
-const SETTLE: Duration = Duration::from_secs(2);
 /// How long to wait before an owner is asked again that did not want to be one.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
@@ -423,11 +421,16 @@ impl Lane {
         let Some(link) = link else {
             return;
         };
-        let judged = tokio::time::timeout(SETTLE, link.fence(&self.group, self.shard)).await;
-        let unsent = match judged {
-            Ok(Fenced::Judged) => Vec::new(),
-            // Those that were sent are lost, and their askers have been told; the rest never left.
-            Ok(Fenced::NotConnected) | Err(_) => link.recall(hub, &self.group, self.shard),
+        // However long it takes: a connection that does not answer is ended by its heartbeats.
+        let unsent = loop {
+            if link.fence(&self.group, self.shard).await == Fenced::Judged {
+                break Vec::new();
+            }
+            // Those that were sent are lost, and their askers have been told; the rest never left, unless there is a
+            // connection again.
+            if let Some(unsent) = link.recall(hub, &self.group, self.shard) {
+                break unsent;
+            }
         };
         let mut state = self.state.lock();
         state.returned.extend(unsent);
@@ -464,7 +467,7 @@ impl Lane {
             if parcel.is_over(now) {
                 let error = parcel.no_owner();
                 parcel.fail(hub, error);
-            } else if let Err(parcel) = self.forward(hub, &mut state, parcel, now) {
+            } else if let Some(parcel) = self.forward(hub, &mut state, parcel, now) {
                 waiting.push_front(parcel);
                 break;
             }
@@ -475,15 +478,16 @@ impl Lane {
         !state.mending
     }
 
+    /// Sends one message on the present route. It comes back if it cannot be taken yet.
     fn forward(
         &self,
         hub: &Arc<Hub>,
         state: &mut State,
         parcel: Parcel,
         now: Time,
-    ) -> Result<(), Parcel> {
+    ) -> Option<Parcel> {
         let Some(route) = state.route.clone() else {
-            return Err(parcel);
+            return Some(parcel);
         };
         let Some(link) = &route.link else {
             return hub.deliver_here(parcel, route.assignment.epoch);
@@ -503,12 +507,12 @@ impl Lane {
         match link.send(&message, &mut parcel.ports) {
             Ok(_) => {
                 state.used = true;
-                Ok(())
+                None
             }
-            Err(TellError::Congested { .. }) => Err(parcel),
+            Err(TellError::Congested { .. }) => Some(parcel),
             Err(error) => {
                 parcel.fail(hub, error);
-                Ok(())
+                None
             }
         }
     }

@@ -107,7 +107,9 @@ impl Requests {
             if deadline <= now {
                 due.push((u64::from(place.uses) << 20) + index as u64 + 1);
             } else {
-                let earliest = self.earliest.map_or(deadline, |earliest| earliest.min(deadline));
+                let earliest = self
+                    .earliest
+                    .map_or(deadline, |earliest| earliest.min(deadline));
                 self.earliest = Some(earliest);
             }
         }

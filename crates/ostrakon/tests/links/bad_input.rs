@@ -290,9 +290,7 @@ async fn a_frame_that_is_no_frame_ends_the_connection_with_a_reason() {
     victim.ends(&not_text.frame(), "not UTF-8").await;
     let mut no_shard = victim.add(1);
     no_shard.shard = u64::MAX;
-    victim
-        .ends(&no_shard.frame(), "a number in a frame")
-        .await;
+    victim.ends(&no_shard.frame(), "a number in a frame").await;
     let mut many = victim.add(1);
     many.ports = (1..=1000).map(|n| (ANSWER_PORT, n)).collect();
     victim.ends(&many.frame(), "more than 64 replies").await;
@@ -342,9 +340,13 @@ async fn parts_that_never_end_are_cut_off_at_the_limit() {
     // A whole that is not what it says.
     victim.ends(&part(1, b"x"), "shorter than its fields").await;
     let inner = part(1, b"x");
-    victim.ends(&part(1, &inner), "shorter than its fields").await;
+    victim
+        .ends(&part(1, &inner), "shorter than its fields")
+        .await;
     let long = [&100_u32.to_le_bytes()[..], &[1; 50]].concat();
-    victim.ends(&part(1, &long), "shorter than its fields").await;
+    victim
+        .ends(&part(1, &long), "shorter than its fields")
+        .await;
     // Nothing at all, many times.
     let mut stranger = victim.enter().await;
     for _ in 0..1000 {
@@ -414,8 +416,16 @@ async fn a_message_that_cannot_be_delivered_is_answered_and_nothing_more() {
     refused(&|letter| letter.shard = letter.shard % 12 + 1).await;
     refused(&|letter| letter.shard = 1_000_000).await;
     assert_eq!(refused(&|letter| letter.payload.clear()).await.0, 4);
-    assert_eq!(refused(&|letter| letter.payload = vec![0xC1; 500]).await.0, 4);
-    assert_eq!(refused(&|letter| letter.payload = vec![0x91; 20_000]).await.0, 4);
+    assert_eq!(
+        refused(&|letter| letter.payload = vec![0xC1; 500]).await.0,
+        4
+    );
+    assert_eq!(
+        refused(&|letter| letter.payload = vec![0x91; 20_000])
+            .await
+            .0,
+        4
+    );
     // Replies that are not there, or of another sort.
     assert_eq!(refused(&|letter| letter.ports.clear()).await.0, 4);
     let stream = |letter: &mut Letter| letter.ports = vec![(STREAM_PORT, 99)];
@@ -426,7 +436,8 @@ async fn a_message_that_cannot_be_delivered_is_answered_and_nothing_more() {
     let nobody = refused(&|letter| letter.shard = 0).await;
     assert_ne!(nobody.0, 0);
     assert_eq!(victim.ledger().add(5).await.unwrap(), 1);
-    let ledger = victim.cluster.nodes[1].entity::<Ledger>(&victim.cluster.ids_on(0).nth(1).unwrap());
+    let ledger =
+        victim.cluster.nodes[1].entity::<Ledger>(&victim.cluster.ids_on(0).nth(1).unwrap());
     assert_eq!(ledger.entries().await.unwrap(), [] as [u64; 0]);
     victim.leave_with(stranger).await;
 }
@@ -466,19 +477,30 @@ async fn items_beyond_the_credit_end_the_connection() {
     // The stream is the other request that the message brings.
     let items = (1..=opening + 4).filter(|n| *n != opening);
     stranger.say(&frame(kind::ANSWER, opening, &[])).await;
-    let mut stream = tokio::time::timeout(SOON, opened).await.unwrap().unwrap().unwrap();
+    let mut stream = tokio::time::timeout(SOON, opened)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
     for request in items {
         // One unit each, of the 64 that nobody has asked for more than.
         for _ in 0..64 {
-            stranger.say(&frame(kind::ITEM, request, &[0xC4, 1, 7])).await;
+            stranger
+                .say(&frame(kind::ITEM, request, &[0xC4, 1, 7]))
+                .await;
         }
     }
     stranger.is_heard().await;
     for request in 1..=opening + 4 {
-        stranger.say(&frame(kind::ITEM, request, &[0xC4, 1, 7])).await;
+        stranger
+            .say(&frame(kind::ITEM, request, &[0xC4, 1, 7]))
+            .await;
     }
     let words = stranger.last_words().await;
-    assert!(words.contains("more of a stream than it was allowed"), "{words}");
+    assert!(
+        words.contains("more of a stream than it was allowed"),
+        "{words}"
+    );
     let mut items = 0;
     let end = loop {
         match stream.next().await {
@@ -654,7 +676,11 @@ async fn too_many_connections_are_closed_and_the_others_live_on() {
         loop {
             let mut stranger = Stranger::dial(victim.address).await;
             stranger.say(&Hello::to("node-1").opening()).await;
-            if stranger.hear_text::<crate::handshakes::stranger::Judgement>().await.is_some() {
+            if stranger
+                .hear_text::<crate::handshakes::stranger::Judgement>()
+                .await
+                .is_some()
+            {
                 return;
             }
         }

@@ -149,7 +149,11 @@ impl Arena {
         self.until_all_is_handled().await;
         let mischief = self.mischief();
         let tally = Tally::of(&accounts);
-        println!("seed {} in {:?}:\n  {mischief:?}", self.seed, began.elapsed());
+        println!(
+            "seed {} in {:?}:\n  {mischief:?}",
+            self.seed,
+            began.elapsed()
+        );
         println!("  {tally:?}");
         account::check(&accounts, &self.log.read());
         self.cluster.leave().await;

@@ -205,9 +205,7 @@ async fn what_a_later_version_says_on_top_is_skipped() {
         message: 100_000,
         last: (),
     };
-    stranger
-        .say(&[&OPENING[..], &text(&hello)].concat())
-        .await;
+    stranger.say(&[&OPENING[..], &text(&hello)].concat()).await;
     let judged: Judgement = stranger.hear_text().await.unwrap();
     #[derive(Serialize)]
     struct LaterReady {
@@ -236,9 +234,7 @@ async fn an_unknown_frame_that_wants_an_answer_is_answered_with_a_fault() {
     let address = testing::address(&cluster.nodes[0]);
     let mut stranger = Stranger::enter(address, &Hello::to("node-1")).await;
     for unknown in [17, 99, 255] {
-        stranger
-            .say(&frame(unknown, 5, b"whatever it means"))
-            .await;
+        stranger.say(&frame(unknown, 5, b"whatever it means")).await;
         let (code, words) = stranger.frame_of(kind::FAULT).await.fault();
         assert_eq!(code, 15);
         assert_eq!(words, format!("frames of kind {unknown} are unknown here"));

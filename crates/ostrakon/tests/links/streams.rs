@@ -233,7 +233,7 @@ async fn fifty_streams_at_once_bring_each_its_own() {
     cluster.leave().await;
 }
 
-/// Two nodes, of which the second allows the first only so many streams.
+/// Three nodes that allow each other only so many streams.
 async fn with_streams(most: usize) -> Cluster {
     let mut nodes = Vec::new();
     for name in ["node-1", "node-2", "node-3"] {

@@ -52,7 +52,11 @@ impl Entity for Remembered {
             }
             Message::Stream(count, size, reply) => ctx.spawn(async move {
                 for number in 0..count {
-                    if reply.send(Body::carrying(number, size as usize)).await.is_err() {
+                    if reply
+                        .send(Body::carrying(number, size as usize))
+                        .await
+                        .is_err()
+                    {
                         return;
                     }
                 }

@@ -288,6 +288,9 @@ impl Model {
 
     fn acknowledge(&mut self, bytes: u64) {
         let bytes = bytes.min(self.receiver.parts - self.acknowledged);
+        if bytes == 0 {
+            return;
+        }
         self.acknowledged += bytes;
         if self.outbox.parts_read(bytes) {
             assert!(!self.outbox.parked, "told twice");

@@ -114,7 +114,11 @@ pub(crate) fn check(accounts: &[Account], handled: &Handled) {
             "{verb:?} {sign:?} ended {ending:?} after {took:?}"
         );
     }
-    assert_eq!(executions, BTreeMap::new(), "executed, but never sent there");
+    assert_eq!(
+        executions,
+        BTreeMap::new(),
+        "executed, but never sent there"
+    );
     let signs: BTreeSet<Sign> = accounts.iter().map(|account| account.sign).collect();
     assert_eq!(signs.len(), accounts.len(), "one account for each");
 }
