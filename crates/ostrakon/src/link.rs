@@ -129,6 +129,8 @@ struct Session {
     /// Requests of the other side that are not answered yet.
     guests: BTreeMap<RequestId, Weak<Guest>>,
     streams: BTreeMap<RequestId, Arc<Credit>>,
+    /// It has its control connection.
+    controlled: bool,
     /// Ordered to end.
     cut: Option<End>,
 }
@@ -453,6 +455,13 @@ impl Link {
         self.state.lock().session(session).is_some()
     }
 
+    /// Takes the one place for a session's control connection. `false`: it is taken, or the session over.
+    fn take_control(&self, session: u64) -> bool {
+        let mut state = self.state.lock();
+        let session = state.session(session);
+        session.is_some_and(|session| !std::mem::replace(&mut session.controlled, true))
+    }
+
     /// Waits until a session has begun that is about to.
     async fn session_begins(&self, session: u64) {
         loop {
@@ -489,6 +498,15 @@ impl Link {
     fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
+        let mut untold = 0;
+        state.outbox.recall(
+            |message| message.request == 0,
+            |_| {
+                untold += 1;
+            },
+        );
+        metrics::counter!("ostrakon_undelivered_total", "kind" => "any", "reason" => "left")
+            .increment(untold);
         let requests = state.requests.sweep(|_| true);
         let outbox = &state.outbox;
         let (unsent, sent): (Vec<_>, Vec<_>) =
@@ -528,6 +546,7 @@ impl Session {
             incarnation,
             guests: BTreeMap::new(),
             streams: BTreeMap::new(),
+            controlled: false,
             cut: None,
         }
     }

@@ -100,6 +100,19 @@ struct Ready {
     challenge: u64,
 }
 
+/// The dialer's last word if it does not want the connection after all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Declined {
+    refused: String,
+}
+
+/// One or the other, as the acceptor reads it.
+#[derive(Debug, Deserialize)]
+struct LastWord {
+    challenge: Option<u64>,
+    refused: Option<String>,
+}
+
 /// Why two nodes do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Refusal {
@@ -131,6 +144,8 @@ pub(crate) enum Refusal {
     OldIncarnation,
     #[error("the session it belongs to is over")]
     NoSession,
+    #[error("this node knows as many others as it may")]
+    TooManyNodes,
     #[error("this node is leaving")]
     Leaving,
 }
@@ -319,8 +334,12 @@ pub(crate) async fn dial(
             return Err(HandshakeError::RefusedByPeer(printable(&reason, 512)));
         }
     };
-    me.judge_welcome(&welcome, to, identity.as_ref())
-        .map_err(HandshakeError::Refused)?;
+    if let Err(refusal) = me.judge_welcome(&welcome, to, identity.as_ref()) {
+        let refused = refusal.to_string();
+        // The acceptor may have gone already; our own log says it in any case.
+        let _ = write_text(wire, &Declined { refused }).await;
+        return Err(HandshakeError::Refused(refusal));
+    }
     let challenge = welcome.challenge;
     write_text(wire, &Ready { challenge }).await?;
     Ok(welcome)
@@ -363,13 +382,13 @@ pub(crate) async fn welcome(
         features: Vec::new(),
     };
     write_text(wire, &Judgement::Welcome(welcome)).await?;
-    let ready: Ready = read_text(wire).await?;
-    if ready.challenge == challenge {
-        Ok(())
-    } else {
-        Err(HandshakeError::Stranger(
+    let word: LastWord = read_text(wire).await?;
+    match (word.challenge, word.refused) {
+        (Some(said), _) if said == challenge => Ok(()),
+        (_, Some(reason)) => Err(HandshakeError::RefusedByPeer(printable(&reason, 512))),
+        (_, None) => Err(HandshakeError::Stranger(
             "it answers a challenge that was not given",
-        ))
+        )),
     }
 }
 

@@ -219,6 +219,12 @@ impl Hub {
         link
     }
 
+    /// Whether there may be a link to this node: those that come uninvited are limited.
+    pub(crate) fn may_meet(&self, peer: &NodeName) -> bool {
+        let links = self.links.lock();
+        links.contains_key(peer) || links.len() < self.limits.connections
+    }
+
     /// Where a node is reached.
     pub(crate) fn address(&self, peer: &NodeName) -> Option<String> {
         self.addresses.lock().get(peer).cloned()

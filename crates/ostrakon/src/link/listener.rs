@@ -129,6 +129,9 @@ async fn judge(
     if hub.is_leaving() {
         return Err(Refusal::Leaving);
     }
+    if !hub.may_meet(&name) {
+        return Err(Refusal::TooManyNodes);
+    }
     let link = hub.link(&name);
     match hello.purpose {
         Purpose::Control => {
@@ -136,6 +139,9 @@ async fn judge(
             let begins = link.session_begins(hello.session);
             let begun = tokio::time::timeout(hub.limits.handshake / 2, begins).await;
             begun.map_err(|_| Refusal::NoSession)?;
+            if !link.take_control(hello.session) {
+                return Err(Refusal::NoSession);
+            }
             Ok((Met::Session(Arc::clone(&link)), hello.session))
         }
         Purpose::Data => {

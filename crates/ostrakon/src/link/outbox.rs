@@ -7,7 +7,7 @@
 //! Positions count the bytes of the ordinary frames since the link began: a frame that begins before
 //! [`Outbox::handed_over`] may have reached the other side, one that begins there or later has not.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque, btree_map::Entry};
 
 use super::frame::{self, PART};
 
@@ -26,6 +26,8 @@ pub(crate) struct Outbox {
     base: u64,
     large: VecDeque<Large>,
     large_bytes: usize,
+    /// How many of the large ones each lane has.
+    behind: BTreeMap<LaneKey, usize>,
     /// Bytes of parts that the other side has not reported as read.
     unread: u64,
     /// The connection has found nothing to write and wants to be woken.
@@ -42,7 +44,7 @@ struct Large {
 }
 
 /// What must stay in order among large and small frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LaneKey {
     /// Nothing: an answer, a sign.
     None,
@@ -114,6 +116,7 @@ impl Outbox {
 
     fn push_large(&mut self, lane: LaneKey, token: u64, frame: Vec<u8>) -> Spot {
         self.large_bytes += frame.len();
+        *self.behind.entry(lane).or_default() += 1;
         self.large.push_back(Large {
             lane,
             frame,
@@ -124,7 +127,7 @@ impl Outbox {
     }
 
     fn waits_behind_large(&self, lane: LaneKey) -> bool {
-        lane != LaneKey::None && self.large.iter().any(|large| large.lane == lane)
+        lane != LaneKey::None && self.behind.contains_key(&lane)
     }
 
     /// Takes what is to be written next into the empty `buffer`: all that is ready, and one part of a large frame.
@@ -157,8 +160,28 @@ impl Outbox {
         if let Some(large) = self.large.front()
             && large.sent == large.frame.len()
         {
+            let lane = large.lane;
             self.large_bytes -= large.frame.len();
             self.large.pop_front();
+            self.one_fewer(lane);
+        }
+    }
+
+    fn one_fewer(&mut self, lane: LaneKey) {
+        if let Entry::Occupied(mut count) = self.behind.entry(lane) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// After several large frames have gone at once.
+    fn count_large(&mut self) {
+        self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
+        self.behind.clear();
+        for large in &self.large {
+            *self.behind.entry(large.lane).or_default() += 1;
         }
     }
 
@@ -189,7 +212,7 @@ impl Outbox {
             large.sent = 0;
         }
         self.large.retain(|large| frame::is_message(&large.frame));
-        self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
+        self.count_large();
         self.unread = 0;
         let unsent = unsent(buffer, written);
         // Parts are sent again from their whole, and positions must stay what they were.
@@ -237,8 +260,10 @@ impl Outbox {
                 let Some(place) = place.filter(|&place| self.large[place].sent == 0) else {
                     return false;
                 };
-                self.large_bytes -= self.large[place].frame.len();
-                self.large.remove(place);
+                if let Some(large) = self.large.remove(place) {
+                    self.large_bytes -= large.frame.len();
+                    self.one_fewer(large.lane);
+                }
                 true
             }
         }
@@ -267,7 +292,7 @@ impl Outbox {
         });
         self.large
             .retain(|large| large.sent > 0 || !look(&large.frame));
-        self.large_bytes = self.large.iter().map(|large| large.frame.len()).sum();
+        self.count_large();
     }
 }
 

@@ -339,7 +339,8 @@ fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message
                 .ports()
                 .map(|tag| tag.request)
                 .chain([waiting.request]);
-            too_large.extend(ids.filter_map(|id| requests.remove(id)));
+            let size = waiting.payload.len();
+            too_large.extend(ids.filter_map(|id| Some((requests.remove(id)?, size))));
             if let (Addressee::Entity { .. }, 0) = (waiting.to, waiting.request) {
                 hub.undelivered_named(waiting.kind, waiting.id, "too_large");
             }
@@ -347,11 +348,8 @@ fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message
     );
     drop(state);
     link.changed.notify_waiters();
-    for request in too_large {
-        let error = TellError::TooLarge {
-            size: message,
-            limit: most,
-        };
-        request.fail(&error.into());
+    for (request, size) in too_large {
+        let limit = most;
+        request.fail(&TellError::TooLarge { size, limit }.into());
     }
 }
