@@ -349,6 +349,8 @@ async fn whoever_answers_under_another_name_is_refused_by_the_dialer() {
         message: 100_000,
     };
     acceptor.say(&text(&Judgement::Welcome(welcome))).await;
+    let declined: stranger::Declined = acceptor.hear_text().await.unwrap();
+    assert!(declined.refused.contains("`node-9`"), "{declined:?}");
     assert!(
         acceptor.hear_text::<stranger::Ready>().await.is_none(),
         "no word more"

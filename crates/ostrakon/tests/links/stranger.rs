@@ -72,6 +72,12 @@ pub(crate) enum Judgement {
     Refused(String),
 }
 
+/// The dialer's last word if it does not want the connection after all.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct Declined {
+    pub(crate) refused: String,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ready {
     pub(crate) challenge: u64,

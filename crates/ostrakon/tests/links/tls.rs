@@ -35,7 +35,7 @@ use crate::{
     connections::is_unsent,
     handshakes::{
         log::Log,
-        stranger::{Hello, Judgement, Ready, Stranger},
+        stranger::{Declined, Hello, Judgement, Ready, Stranger},
     },
     ledger::Ledger,
 };
@@ -403,6 +403,8 @@ async fn whoever_answers_with_the_certificate_of_another_node_hears_nothing() {
         let mut impostor = Stranger::on(stream);
         // It says to be whoever is wanted.
         impostor.let_in(1).await;
+        let declined: Declined = impostor.hear_text().await.unwrap();
+        assert!(declined.refused.contains("node-3"), "{declined:?}");
         assert!(impostor.hear_text::<Ready>().await.is_none());
         drop(listener);
     };
