@@ -151,10 +151,11 @@ async fn a_process_that_stands_still_counts_as_gone_until_it_goes_on() {
     all["b"].signal("STOP");
     let (mut lost, stopped) = (1, Instant::now());
     let unanswered = loop {
-        match ask(lost, LONG).await {
-            Report::Number(_) => lost += 1,
-            other => break other,
+        let answer = ask(lost, LONG).await;
+        if !matches!(answer, Report::Number(_)) {
+            break answer;
         }
+        lost += 1;
     };
     let (ending, why) = failure(unanswered);
     assert_eq!(ending, Ending::Unknown, "{why}");
@@ -219,8 +220,8 @@ async fn see(process: &Process, peer: &str, status: Status) {
 
 #[track_caller]
 fn failure(report: Report) -> (Ending, String) {
-    match report {
-        Report::Failed(ending, why) => (ending, why),
-        other => panic!("expected a failure: {other:?}"),
-    }
+    let Report::Failed(ending, why) = report else {
+        panic!("expected a failure: {report:?}");
+    };
+    (ending, why)
 }

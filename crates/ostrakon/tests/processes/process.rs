@@ -61,10 +61,11 @@ impl Process {
             awaited,
             numbers: AtomicU64::new(1),
         };
-        match report(name, starts).await {
-            Report::Ready(address) => process.address = address,
-            other => panic!("{name} begins with {other:?}"),
-        }
+        let ready = report(name, starts).await;
+        let Report::Ready(address) = ready else {
+            panic!("{name} begins with {ready:?}");
+        };
+        process.address = address;
         process
     }
 
