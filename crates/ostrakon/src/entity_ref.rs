@@ -3,10 +3,13 @@
 //! Making one costs a hash; it holds the way to the entity, not the entity, so it stays good when the entity stops, fails
 //! or moves. An ask to an entity that is free runs right here, on the asker's task; a tell never does.
 
+mod asked;
+
 use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 
 use ostrakon_core::{EntityId, Time};
 
+use self::asked::{Asked, GaveUp};
 use crate::{
     AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError,
     TraceContext,
@@ -17,7 +20,7 @@ use crate::{
         envelope::{Ask, Envelope},
         turn::Due,
     },
-    link::{self, Draft, Lane, LaneKey, Lanes, Leads, Link, Outgoing, Ticket, Way, Withdrawn},
+    link::{self, Draft, Lane, LaneKey, Lanes, Leads, Link, Outgoing, Ticket, Way},
     reply::{Opening, Pending, Settle, Slot},
     wire,
 };
@@ -272,11 +275,7 @@ impl<E: Entity> EntityRef<E> {
         message: E::Message,
     ) -> impl Future<Output = Result<R, AskError>> + Send {
         async move {
-            let mut asked = Asked {
-                slot: &slot,
-                away: None,
-                over: false,
-            };
+            let mut asked = Asked::new(&slot);
             let sent = self.send_ask(settle, message)?;
             match sent.way {
                 Sent::Here {
@@ -288,7 +287,7 @@ impl<E: Entity> EntityRef<E> {
                         run(host, due, place).await;
                     }
                 }
-                Sent::Away(ticket, settle) => asked.away = Some((ticket, settle)),
+                Sent::Away(ticket, settle) => asked.went_away(ticket, settle),
             }
             asked
                 .outcome(sent.clock, sent.deadline)
@@ -568,85 +567,6 @@ async fn run<E: Entity>(host: &Host<E>, due: Due<E>, place: Run) {
 thread_local! {
     /// How many asks were answered on the spot, on this thread.
     static ASKS_HERE: Cell<u32> = const { Cell::new(0) };
-}
-
-/// The asker's hold on its ask: letting go takes the message back.
-struct Asked<'s, R: Payload> {
-    slot: &'s Slot<R>,
-    /// The message has gone to another node.
-    away: Option<(Ticket<'s>, Arc<dyn Settle>)>,
-    over: bool,
-}
-
-/// Why an asker stopped waiting.
-enum GaveUp {
-    Error(AskError),
-    /// The message never left this node.
-    Unsent,
-}
-
-impl<R: Payload> Asked<'_, R> {
-    async fn outcome(mut self, clock: Clock, deadline: Time) -> Result<R, GaveUp> {
-        let slot = self.slot;
-        let outcome = match slot.take() {
-            Some(outcome) => outcome.map_err(GaveUp::Error),
-            // The link watches the deadline.
-            None if self.is_on_link() => {
-                let answer = std::future::poll_fn(|cx| slot.poll(cx));
-                answer.await.map_err(GaveUp::Error)
-            }
-            None => {
-                let answer = std::future::poll_fn(|cx| slot.poll(cx));
-                let deadline = clock.instant(deadline);
-                // Boxed, so that the many asks that need no timer do not carry its space around.
-                let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
-                match answer {
-                    Ok(outcome) => outcome.map_err(GaveUp::Error),
-                    Err(_) => self.give_up(),
-                }
-            }
-        };
-        self.over = true;
-        outcome
-    }
-
-    /// Whether a link has the message; it may also wait in a lane.
-    fn is_on_link(&self) -> bool {
-        let ticket = self.away.as_ref().map(|(ticket, _)| ticket);
-        ticket.is_some_and(|ticket| ticket.request != 0)
-    }
-
-    /// The deadline has passed.
-    fn give_up(&self) -> Result<R, GaveUp> {
-        let outcome = self.slot.give_up();
-        match outcome {
-            Err(AskError::TimedOut) if self.withdraw() == Some(Withdrawn::Unsent) => {
-                Err(GaveUp::Unsent)
-            }
-            Err(AskError::Expired) => {
-                // It waits in a lane; nobody must send it now.
-                match self.withdraw() {
-                    Some(_) => Err(GaveUp::Unsent),
-                    None => Err(GaveUp::Error(AskError::Expired)),
-                }
-            }
-            outcome => outcome.map_err(GaveUp::Error),
-        }
-    }
-
-    fn withdraw(&self) -> Option<Withdrawn> {
-        let (ticket, settle) = self.away.as_ref()?;
-        Some(ticket.withdraw(link::asker_id(settle)))
-    }
-}
-
-impl<R: Payload> Drop for Asked<'_, R> {
-    fn drop(&mut self) {
-        if !self.over {
-            self.slot.abandon();
-            self.withdraw();
-        }
-    }
 }
 
 impl<E: Entity> Host<E> {

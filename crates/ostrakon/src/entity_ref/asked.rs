@@ -1,0 +1,105 @@
+//! `Asked`: the asker's hold on its ask, from sending to the outcome.
+
+use std::sync::Arc;
+
+use ostrakon_core::Time;
+
+use crate::{
+    AskError, Payload,
+    clock::Clock,
+    link::{self, Ticket, Withdrawn},
+    reply::{Settle, Slot},
+};
+
+/// The asker's hold on its ask: letting go takes the message back.
+pub(super) struct Asked<'s, R: Payload> {
+    slot: &'s Slot<R>,
+    /// The message has gone to another node.
+    away: Option<(Ticket<'s>, Arc<dyn Settle>)>,
+    over: bool,
+}
+
+/// Why an asker stopped waiting.
+pub(super) enum GaveUp {
+    Error(AskError),
+    /// The message never left this node.
+    Unsent,
+}
+
+impl<'s, R: Payload> Asked<'s, R> {
+    pub(super) fn new(slot: &'s Slot<R>) -> Self {
+        Self {
+            slot,
+            away: None,
+            over: false,
+        }
+    }
+
+    /// The message has gone to another node.
+    pub(super) fn went_away(&mut self, ticket: Ticket<'s>, settle: Arc<dyn Settle>) {
+        self.away = Some((ticket, settle));
+    }
+
+    /// Waits for the outcome, until the deadline at most.
+    pub(super) async fn outcome(mut self, clock: Clock, deadline: Time) -> Result<R, GaveUp> {
+        let slot = self.slot;
+        let outcome = match slot.take() {
+            Some(outcome) => outcome.map_err(GaveUp::Error),
+            // The link watches the deadline.
+            None if self.is_on_link() => {
+                let answer = std::future::poll_fn(|cx| slot.poll(cx));
+                answer.await.map_err(GaveUp::Error)
+            }
+            None => {
+                let answer = std::future::poll_fn(|cx| slot.poll(cx));
+                let deadline = clock.instant(deadline);
+                // Boxed, so that the many asks that need no timer do not carry its space around.
+                let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
+                match answer {
+                    Ok(outcome) => outcome.map_err(GaveUp::Error),
+                    Err(_) => self.give_up(),
+                }
+            }
+        };
+        self.over = true;
+        outcome
+    }
+
+    /// Whether a link has the message; it may also wait in a lane.
+    fn is_on_link(&self) -> bool {
+        let ticket = self.away.as_ref().map(|(ticket, _)| ticket);
+        ticket.is_some_and(|ticket| ticket.request != 0)
+    }
+
+    /// The deadline has passed.
+    fn give_up(&self) -> Result<R, GaveUp> {
+        let outcome = self.slot.give_up();
+        match outcome {
+            Err(AskError::TimedOut) if self.withdraw() == Some(Withdrawn::Unsent) => {
+                Err(GaveUp::Unsent)
+            }
+            Err(AskError::Expired) => {
+                // It waits in a lane; nobody must send it now.
+                match self.withdraw() {
+                    Some(_) => Err(GaveUp::Unsent),
+                    None => Err(GaveUp::Error(AskError::Expired)),
+                }
+            }
+            outcome => outcome.map_err(GaveUp::Error),
+        }
+    }
+
+    fn withdraw(&self) -> Option<Withdrawn> {
+        let (ticket, settle) = self.away.as_ref()?;
+        Some(ticket.withdraw(link::asker_id(settle)))
+    }
+}
+
+impl<R: Payload> Drop for Asked<'_, R> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.slot.abandon();
+            self.withdraw();
+        }
+    }
+}

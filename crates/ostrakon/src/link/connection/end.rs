@@ -1,0 +1,61 @@
+//! Why connections end.
+
+use std::{fmt, io};
+
+use super::super::frame::BadFrame;
+
+/// Why a connection ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The other side closed it without a word: its process is gone.
+    Closed,
+    /// The other side said goodbye.
+    Goodbye(String),
+    Io(io::Error),
+    Bad(BadFrame),
+    Misbehaved(&'static str),
+    NotReading,
+    Silent,
+    NoControl,
+    Replaced,
+    /// This node leaves.
+    Leaving,
+}
+
+impl End {
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Goodbye(_) => "goodbye",
+            Self::Io(_) => "io",
+            Self::Bad(_) | Self::Misbehaved(_) => "bad_input",
+            Self::NotReading => "not_reading",
+            Self::Silent => "silent",
+            Self::NoControl => "no_control",
+            Self::Replaced => "replaced",
+            Self::Leaving => "leaving",
+        }
+    }
+
+    /// Whether there shall be no other connection after this.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Leaving)
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the other side closed it without a word"),
+            Self::Goodbye(reason) => write!(f, "the other side said goodbye: {reason}"),
+            Self::Io(error) => error.fmt(f),
+            Self::Bad(error) => write!(f, "the other side sent {error}"),
+            Self::Misbehaved(what) => write!(f, "the other side {what}"),
+            Self::NotReading => f.write_str("the other side does not read"),
+            Self::Silent => f.write_str("nothing was heard from the other side"),
+            Self::NoControl => f.write_str("its control connection ended"),
+            Self::Replaced => f.write_str("another connection takes its place"),
+            Self::Leaving => f.write_str("this node leaves"),
+        }
+    }
+}
