@@ -110,7 +110,7 @@ impl<'a> Fault<'a> {
         }
     }
 
-    /// Whether it says that there is no such actor.
+    /// A word for it, as a label of metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self.code {
             UNKNOWN_KIND => "unknown_kind",

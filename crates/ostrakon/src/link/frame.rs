@@ -22,7 +22,7 @@ pub(crate) const PART: usize = 64 * 1024;
 pub(crate) const MOST: usize = PART + 64;
 /// The most replies that one message may carry.
 pub(crate) const MOST_PORTS: usize = 64;
-/// Length, kind and request of the longest header.
+/// How long the length field is.
 const LENGTH: usize = 4;
 
 /// The number of a request: chosen by the side that waits for the answer, 0 for none.
