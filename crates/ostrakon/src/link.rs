@@ -111,7 +111,7 @@ struct State {
     latest: Option<Rank>,
     /// How many connections of the other side are being let in.
     greetings: usize,
-    /// Why nothing is sent to this node any more.
+    /// Nothing is sent to this node any more.
     closed: bool,
 }
 

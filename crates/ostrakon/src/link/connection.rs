@@ -140,8 +140,7 @@ impl Connection {
                     progress = true;
                 }
                 Poll::Ready(Err(error)) => {
-                    // TLS does not say how much it has sent before it failed: all of it may arrive, so nothing is sent again.
-                    self.written = self.writing.len();
+                    self.all_may_be_sent();
                     return Err(End::Io(error));
                 }
                 Poll::Pending => break,
@@ -159,6 +158,11 @@ impl Connection {
             self.written = 0;
         }
         Ok(progress)
+    }
+
+    /// A write has failed. TLS does not say how much it had sent by then, so nothing of it is sent again.
+    fn all_may_be_sent(&mut self) {
+        self.written = self.writing.len();
     }
 
     /// Ends if it was ordered to.
@@ -280,7 +284,13 @@ impl Connection {
                 return Ok(());
             }
             while self.written < self.writing.len() {
-                self.written += self.wire.write(&self.writing[self.written..]).await?;
+                match self.wire.write(&self.writing[self.written..]).await {
+                    Ok(bytes) => self.written += bytes,
+                    Err(error) => {
+                        self.all_may_be_sent();
+                        return Err(error);
+                    }
+                }
             }
             self.writing.clear();
             self.written = 0;
@@ -297,3 +307,6 @@ impl Connection {
         self.wire.shutdown().await
     }
 }
+
+#[cfg(test)]
+mod tests;

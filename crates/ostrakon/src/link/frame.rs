@@ -323,16 +323,21 @@ impl<'a> Message<'a> {
 
     /// The optional field with this tag.
     pub(crate) fn option(&self, wanted: u8) -> Option<&'a [u8]> {
-        let mut fields = Fields(self.options);
-        while !fields.0.is_empty() {
-            let tag = fields.byte().ok()?;
-            let value = fields.section().ok()?;
-            if tag == wanted {
-                return Some(value);
-            }
-        }
-        None
+        find_option(self.options, wanted)
     }
+}
+
+/// The field with this tag among the optional ones of a message.
+pub(crate) fn find_option(options: &[u8], wanted: u8) -> Option<&[u8]> {
+    let mut fields = Fields(options);
+    while !fields.0.is_empty() {
+        let tag = fields.byte().ok()?;
+        let value = fields.section().ok()?;
+        if tag == wanted {
+            return Some(value);
+        }
+    }
+    None
 }
 
 impl<'a> Returned<'a> {

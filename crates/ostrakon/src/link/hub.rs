@@ -21,7 +21,7 @@ use super::{
     arrival::{Arrival, Claim},
     connection::End,
     expiry,
-    frame::{Fields, option},
+    frame::{find_option, option},
     handshake::Me,
     listener, supervisor,
 };
@@ -29,14 +29,13 @@ use crate::{
     CallChain, MemberStatus, TellError, TraceContext,
     actors::Actors,
     clock::Clock,
+    entity_ref::DEFAULT_TIMEOUT,
     host::{AnyHost, envelope::Ask},
     lock::Mutex,
     reply::Pending,
     topology::Topology,
 };
 
-/// How long a told message waits for an owner.
-const TELL_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the last words to all nodes may take.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -189,7 +188,7 @@ impl Hub {
     /// The deadline of a message that leaves so many milliseconds.
     pub(crate) fn deadline(&self, remaining: u64) -> Time {
         let patience = match remaining {
-            0 => TELL_PATIENCE,
+            0 => DEFAULT_TIMEOUT,
             millis => Duration::from_millis(millis),
         };
         self.clock.now() + patience
@@ -388,18 +387,6 @@ impl Hub {
             link.close();
         }
     }
-}
-
-fn find_option(options: &[u8], wanted: u8) -> Option<&[u8]> {
-    let mut fields = Fields(options);
-    while !fields.0.is_empty() {
-        let tag = fields.byte().ok()?;
-        let value = fields.section().ok()?;
-        if tag == wanted {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// What the links of a node count.

@@ -27,6 +27,13 @@ struct Place {
     request: Option<Request>,
 }
 
+impl Place {
+    /// The id of the request at this place. Never 0, which stands for no request.
+    fn id(&self, index: usize) -> RequestId {
+        (u64::from(self.uses) << 20) + index as u64 + 1
+    }
+}
+
 /// Something that the other side owes an answer to.
 pub(crate) struct Request {
     /// The asker, if this is an ask.
@@ -105,7 +112,7 @@ impl Requests {
                 continue;
             };
             if deadline <= now {
-                due.push((u64::from(place.uses) << 20) + index as u64 + 1);
+                due.push(place.id(index));
             } else {
                 let earliest = self
                     .earliest
@@ -126,8 +133,7 @@ impl Requests {
         };
         let place = &mut self.places[index as usize];
         place.request = Some(request);
-        // Never 0, which stands for no request.
-        (u64::from(place.uses) << 20) + u64::from(index) + 1
+        place.id(index as usize)
     }
 
     pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
@@ -152,7 +158,7 @@ impl Requests {
         let mut places = self.places.iter().enumerate();
         let is = |request: &Request| request.asker.as_ref().is_some_and(|asker| asker.is(settle));
         let (index, place) = places.find(|(_, place)| place.request.as_ref().is_some_and(is))?;
-        Some((u64::from(place.uses) << 20) + index as u64 + 1)
+        Some(place.id(index))
     }
 
     /// Removes all requests that `gone` says are gone.

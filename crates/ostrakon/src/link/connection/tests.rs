@@ -1,0 +1,135 @@
+//! A write that fails after a part of it has gone out: what may have been sent is never sent again.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use ostrakon_core::{EntityId, Epoch, Incarnation, NodeName, ShardGroup, ShardId};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpListener,
+};
+
+use super::{Connection, End};
+use crate::{
+    AskError, Security,
+    actors::Actors,
+    clock::Clock,
+    link::{
+        Hub, HubParts, Limits, Link, Me, Outgoing, Phase, Session, frame::Addressee,
+        outbox::LaneKey,
+    },
+    reply::{Settle, Slot},
+    topology::Topology,
+    wire::Ports,
+};
+
+/// A connection that has sent everything and then says that it could not, as TLS may.
+struct Liar;
+
+impl AsyncRead for Liar {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Liar {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+const SESSION: u64 = 7;
+
+/// A hub without anything, and a link of it that believes to be connected.
+async fn connected() -> (Arc<Hub>, Arc<Link>) {
+    let name = NodeName::new("a").unwrap();
+    let address = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let limits = Limits::default();
+    let parts = HubParts {
+        me: Me {
+            cluster: "test".to_owned(),
+            name: name.clone(),
+            incarnation: Incarnation::new(1),
+            groups: vec![ShardGroup::default()],
+            message: limits.message,
+        },
+        limits,
+        security: Security::plaintext(),
+        clock: Clock::start(),
+        topology: Arc::new(Topology::alone(name)),
+        actors: Arc::<Actors>::default(),
+    };
+    let hub = Hub::new(parts, address);
+    let (link, _) = Link::new(&hub, NodeName::new("b").unwrap());
+    link.heard_now();
+    link.state.lock().phase = Phase::Up(Session::new(SESSION, Incarnation::new(1)));
+    (hub, link)
+}
+
+fn ask(link: &Arc<Link>) -> Arc<Slot<u64>> {
+    let slot = Slot::<u64>::new();
+    let asker: Arc<dyn Settle> = Arc::clone(&slot) as Arc<dyn Settle>;
+    let message = Outgoing {
+        kind: "account",
+        id: &EntityId::new("alice").unwrap(),
+        to: Addressee::Entity {
+            shard: ShardId::new(1).unwrap(),
+            epoch: Epoch::new(1),
+        },
+        lane: LaneKey::Actors,
+        asker: Some(&asker),
+        deadline: None,
+        remaining: 1000,
+        options: &[],
+        payload: b"anything",
+    };
+    link.send(&message, &mut Ports::new()).unwrap();
+    slot
+}
+
+fn lost() -> Option<Result<u64, AskError>> {
+    let node = NodeName::new("b").unwrap();
+    Some(Err(AskError::Lost { node }))
+}
+
+#[tokio::test]
+async fn what_a_failed_write_may_have_sent_is_unknown_and_not_sent_again() {
+    let (hub, link) = connected().await;
+    let asked = ask(&link);
+    let mut connection = Connection::new(&hub, &link, SESSION, Box::new(Liar));
+    let end = std::future::poll_fn(|cx| connection.poll(cx)).await;
+    assert!(matches!(end, End::Io(_)), "{end}");
+    connection.finish(&end).await;
+    assert_eq!(asked.take(), lost());
+    assert!(!link.has_work(), "it waits to be sent again");
+}
+
+#[tokio::test]
+async fn a_failed_write_of_the_last_words_is_unknown_as_well() {
+    let (hub, link) = connected().await;
+    let asked = ask(&link);
+    let connection = Connection::new(&hub, &link, SESSION, Box::new(Liar));
+    connection.finish(&End::Leaving).await;
+    assert_eq!(asked.take(), lost());
+    assert!(!link.has_work(), "it waits to be sent again");
+}
