@@ -10,6 +10,7 @@ use ostrakon_core::{EntityId, EntityKind, Time};
 use crate::{
     TraceContext,
     link::frame::{Fields, put_section},
+    trace,
 };
 
 /// Entities that wait for each other, the outermost first: `account/alice → audit/main → account/alice`.
@@ -108,14 +109,14 @@ pub(crate) struct CallSite {
     pub(crate) parent: Option<CallChain>,
     /// When the present message's asker gives up.
     pub(crate) deadline: Option<Time>,
-    pub(crate) trace: Option<TraceContext>,
+    pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 /// What an ask made right here inherits.
-#[derive(Default)]
 pub(crate) struct Inherited {
     pub(crate) chain: Option<CallChain>,
     pub(crate) deadline: Option<Time>,
+    pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 thread_local! {
@@ -131,24 +132,30 @@ pub(crate) fn within<R>(site: impl FnOnce() -> CallSite, poll: impl FnOnce() -> 
     result
 }
 
-/// What an ask made right here is part of: nothing, outside entities.
+/// What an ask made right here is part of: outside entities at most a trace.
 pub(crate) fn current() -> Inherited {
-    RUNNING.with_borrow(|running| {
-        let Some(site) = running.last() else {
-            return Inherited::default();
-        };
-        Inherited {
+    RUNNING.with_borrow(|running| match running.last() {
+        None => Inherited {
+            chain: None,
+            deadline: None,
+            trace: trace::outside_entities(),
+        },
+        Some(site) => Inherited {
             chain: Some(CallChain::then(
                 site.parent.clone(),
                 site.kind,
                 site.id.clone(),
             )),
             deadline: site.deadline,
-        }
+            trace: site.trace.clone(),
+        },
     })
 }
 
-/// The trace of the present message, which may be none; `None` outside entities.
-pub(crate) fn current_trace() -> Option<Option<TraceContext>> {
-    RUNNING.with_borrow(|running| running.last().map(|site| site.trace))
+/// What a tell made right here inherits.
+pub(crate) fn current_trace() -> Option<Arc<TraceContext>> {
+    RUNNING.with_borrow(|running| match running.last() {
+        None => trace::outside_entities(),
+        Some(site) => site.trace.clone(),
+    })
 }

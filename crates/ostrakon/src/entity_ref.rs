@@ -4,12 +4,17 @@
 //! or moves. An ask to an entity that is free runs right here, on the asker's task; a tell never does.
 
 mod asked;
+mod target;
 
 use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 
 use ostrakon_core::{EntityId, Time};
+use tokio::runtime::Handle;
 
-use self::asked::{Asked, GaveUp};
+use self::{
+    asked::{Asked, GaveUp},
+    target::Target,
+};
 use crate::{
     AskError, CallChain, Entity, EntityStream, Payload, Reply, StreamReply, TellError,
     TraceContext,
@@ -18,9 +23,9 @@ use crate::{
     host::{
         Host, Place, Undelivered,
         envelope::{Ask, Envelope},
-        turn::Due,
+        turn::Here,
     },
-    link::{self, Draft, Lane, LaneKey, Lanes, Leads, Link, Outgoing, Ticket, Way},
+    link::{self, Draft, LaneKey, Lanes, Link, Outgoing, Ticket, Way},
     reply::{Opening, Pending, Settle, Slot},
     wire,
 };
@@ -38,63 +43,6 @@ const BEFORE_YIELD: u32 = 32;
 pub struct EntityRef<E: Entity> {
     target: Target<E>,
     timeout: Duration,
-}
-
-enum Target<E: Entity> {
-    /// Only in this process: everything on a solo node, and the node's own actors.
-    Here {
-        host: Arc<Host<E>>,
-        id: EntityId,
-        place: Place,
-    },
-    /// Wherever its shard is.
-    Shard {
-        /// `None`: this node does not host the kind.
-        host: Option<Arc<Host<E>>>,
-        lane: Arc<Lane>,
-        id: EntityId,
-        place: Place,
-        clock: Clock,
-    },
-    /// An actor on another node.
-    Actor {
-        link: Arc<Link>,
-        id: EntityId,
-        clock: Clock,
-    },
-    /// The id or the kind cannot be reached: every send says why.
-    Nowhere(TellError),
-}
-
-impl<E: Entity> Clone for Target<E> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Here { host, id, place } => Self::Here {
-                host: Arc::clone(host),
-                id: id.clone(),
-                place: *place,
-            },
-            Self::Shard {
-                host,
-                lane,
-                id,
-                place,
-                clock,
-            } => Self::Shard {
-                host: host.clone(),
-                lane: Arc::clone(lane),
-                id: id.clone(),
-                place: *place,
-                clock: *clock,
-            },
-            Self::Actor { link, id, clock } => Self::Actor {
-                link: Arc::clone(link),
-                id: id.clone(),
-                clock: *clock,
-            },
-            Self::Nowhere(error) => Self::Nowhere(error.clone()),
-        }
-    }
 }
 
 impl<E: Entity> Clone for EntityRef<E> {
@@ -182,12 +130,7 @@ impl<E: Entity> EntityRef<E> {
 
     /// The entity's id; `None` if the ref was made with one that cannot be used.
     pub fn id(&self) -> Option<&EntityId> {
-        match &self.target {
-            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => {
-                Some(id)
-            }
-            Target::Nowhere(_) => None,
-        }
+        self.target.id().ok()
     }
 
     /// The same way, with another time limit for asks.
@@ -208,23 +151,28 @@ impl<E: Entity> EntityRef<E> {
 
     /// [`EntityRef::tell`] for places that cannot wait, such as `Drop`.
     pub fn try_tell(&self, message: E::Message) -> Result<(), TellError> {
-        let trace = TraceContext::current();
-        let message = match self.home() {
-            None => message,
-            Some(home) => {
-                let message = home.host.cross_codec(message)?;
-                let envelope = Envelope::tell(message).traced(trace);
-                match self.deliver(&home, envelope)? {
-                    Tried::Done(due) => {
-                        if let Some(due) = due {
-                            due.spawn(&home.host.kind.runtime);
-                        }
-                        return Ok(());
-                    }
-                    Tried::Away(envelope) => envelope.letter.open()?,
-                }
-            }
+        let trace = chain::current_trace();
+        let Some(home) = self.target.home() else {
+            return self.tell_away(message, trace.as_deref());
         };
+        let message = home.host.cross_codec(message)?;
+        let envelope = Envelope::tell(message).traced(trace);
+        match home.host.deliver(home.place, home.id, None, envelope) {
+            Ok(None) => {}
+            Ok(Some(due)) => due.spawn(&home.host.kind.runtime),
+            Err(undelivered) => {
+                let Envelope { letter, trace, .. } = self.undelivered(undelivered)?;
+                self.tell_away(letter.open()?, trace.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_away(
+        &self,
+        message: E::Message,
+        trace: Option<&TraceContext>,
+    ) -> Result<(), TellError> {
         let mut options = Vec::new();
         link::write_options(&mut options, trace, None, false);
         self.send_away(message, None, &options)?;
@@ -278,15 +226,8 @@ impl<E: Entity> EntityRef<E> {
             let mut asked = Asked::new(&slot);
             let sent = self.send_ask(settle, message)?;
             match sent.way {
-                Sent::Here {
-                    host,
-                    due,
-                    run: place,
-                } => {
-                    if let Some(due) = due {
-                        run(host, due, place).await;
-                    }
-                }
+                Sent::Queued => {}
+                Sent::Here(turn, runtime) => run_here(turn, runtime).await,
                 Sent::Away(ticket, settle) => asked.went_away(ticket, settle),
             }
             asked
@@ -294,27 +235,8 @@ impl<E: Entity> EntityRef<E> {
                 .await
                 .map_err(|error| match error {
                     GaveUp::Error(error) => error,
-                    GaveUp::Unsent => AskError::NotSent(self.unsent()),
+                    GaveUp::Unsent => AskError::NotSent(self.target.unsent()),
                 })
-        }
-    }
-
-    /// The error of an ask that did not leave this node in time.
-    fn unsent(&self) -> TellError {
-        match &self.target {
-            Target::Shard { id, place, .. } => TellError::NoOwner {
-                kind: E::KIND,
-                id: id.clone(),
-                shard: place.shard,
-            },
-            Target::Actor { link, .. } => TellError::Unreachable {
-                node: link.peer.clone(),
-            },
-            Target::Here { id, .. } => TellError::Stopped {
-                kind: E::KIND,
-                id: id.clone(),
-            },
-            Target::Nowhere(error) => error.clone(),
         }
     }
 
@@ -323,20 +245,21 @@ impl<E: Entity> EntityRef<E> {
         &self,
         settle: Arc<dyn Settle>,
         message: E::Message,
-    ) -> Result<SentAsk<'_, E>, AskError> {
-        let opens_stream = settle.opens_stream();
-        let id = self.reachable_id()?;
-        let Inherited { chain, deadline } = chain::current();
+    ) -> Result<SentAsk<'_>, AskError> {
+        let id = self.target.id().map_err(TellError::clone)?;
+        let Inherited {
+            chain,
+            deadline,
+            trace,
+        } = chain::current();
         let depth = chain.as_ref().map_or(0, CallChain::depth);
-        if chain
-            .as_ref()
-            .is_some_and(|chain| chain.contains(E::KIND, id))
+        if let Some(chain) = &chain
+            && chain.contains(E::KIND, id)
         {
-            let cycle = CallChain::then(chain, E::KIND, id.clone());
+            let cycle = CallChain::then(Some(chain.clone()), E::KIND, id.clone());
             return Err(AskError::Cycle(cycle));
         }
-        let trace = TraceContext::current();
-        let clock = self.clock();
+        let clock = self.target.clock();
         let now = clock.now();
         let limit = now + self.timeout;
         let deadline = deadline.map_or(limit, |outer| outer.min(limit));
@@ -345,74 +268,74 @@ impl<E: Entity> EntityRef<E> {
             clock,
             deadline,
         };
-        let (message, settle, chain) = match self.home() {
-            None => (message, settle, chain),
-            Some(home) => {
-                let message = home.host.cross_codec(message)?;
-                let ask = Ask {
-                    pending: Pending::new(settle),
-                    deadline,
-                    chain,
-                };
-                let envelope = Envelope::ask(message, ask).traced(trace);
-                match self.deliver(&home, envelope)? {
-                    Tried::Done(due) => {
-                        let host = home.host;
-                        let run = Run::of(host, depth);
-                        let due = due.map(|due| due.at(now));
-                        return Ok(sent(Sent::Here { host, due, run }));
-                    }
-                    Tried::Away(envelope) => {
-                        let Envelope { letter, ask, .. } = *envelope;
-                        let ask = ask.expect("put in above");
-                        let settle = ask.pending.hand_over().expect("nobody had a hand on it");
-                        let message = letter.open().map_err(TellError::from)?;
-                        (message, settle, ask.chain)
-                    }
-                }
-            }
+        let ask = Ask {
+            pending: Pending::new(settle),
+            deadline,
+            chain,
         };
+        let Some(home) = self.target.home() else {
+            let way = self.ask_away(message, ask, trace.as_deref(), now)?;
+            return Ok(sent(way));
+        };
+        let message = home.host.cross_codec(message)?;
+        let envelope = Envelope::ask(message, ask).traced(trace);
+        let kind = &home.host.kind;
+        Ok(sent(
+            match home.host.deliver(home.place, home.id, None, envelope) {
+                Ok(None) => Sent::Queued,
+                // On the asker's task it would block others, or deepen the stack too much.
+                Ok(Some(due)) if depth >= DEEPEST_HERE || kind.slowness.is_slow() => {
+                    due.spawn(&kind.runtime);
+                    Sent::Queued
+                }
+                Ok(Some(due)) => Sent::Here(due.here(Some(now)), &kind.runtime),
+                Err(undelivered) => {
+                    let Envelope { letter, ask, trace } = self.undelivered(undelivered)?;
+                    let ask = ask.expect("put in above");
+                    let message = letter.open().map_err(TellError::from)?;
+                    self.ask_away(message, ask, trace.as_deref(), now)?
+                }
+            },
+        ))
+    }
+
+    fn ask_away(
+        &self,
+        message: E::Message,
+        ask: Ask,
+        trace: Option<&TraceContext>,
+        now: Time,
+    ) -> Result<Sent<'_>, TellError> {
+        let settle = ask.pending.hand_over().expect("nobody had a hand on it");
         let mut options = Vec::new();
-        link::write_options(&mut options, trace, chain.as_ref(), opens_stream);
+        link::write_options(
+            &mut options,
+            trace,
+            ask.chain.as_ref(),
+            settle.opens_stream(),
+        );
         let asking = Asking {
             settle: &settle,
             now,
-            deadline,
+            deadline: ask.deadline,
         };
         let ticket = self.send_away(message, Some(asking), &options)?;
-        Ok(sent(Sent::Away(ticket, settle)))
+        Ok(Sent::Away(ticket, settle))
     }
 
-    /// The place in this process where the entity lives, if it does.
-    fn home(&self) -> Option<Lives<'_, E>> {
-        let (host, id, place) = match &self.target {
-            Target::Here { host, id, place } => (host, id, *place),
-            Target::Shard {
-                host: Some(host),
-                lane,
-                id,
-                place,
-                ..
-            } if lane.is_here() || lane.leads() == Leads::Here => (host, id, *place),
-            Target::Shard { .. } | Target::Actor { .. } | Target::Nowhere(_) => return None,
+    /// What to do with a message that its host did not take: it may have moved a moment ago.
+    #[cold]
+    fn undelivered(&self, undelivered: Undelivered<E>) -> Result<Envelope<E>, TellError> {
+        let (error, envelope) = match (undelivered, &self.target) {
+            (Undelivered::Closed(envelope), Target::Shard { .. }) => return Ok(*envelope),
+            (Undelivered::Closed(envelope), _) => (self.target.unsent(), envelope),
+            (Undelivered::Refused(error, envelope), _) => (error, envelope),
         };
-        Some(Lives { host, id, place })
-    }
-
-    /// Delivers in this process.
-    fn deliver(&self, home: &Lives<'_, E>, envelope: Envelope<E>) -> Result<Tried<E>, TellError> {
-        match home.host.deliver(home.place, home.id, None, envelope) {
-            Ok(due) => Ok(Tried::Done(due)),
-            Err(Undelivered::Closed(envelope)) => match &self.target {
-                // It moved a moment ago.
-                Target::Shard { .. } => Ok(Tried::Away(envelope)),
-                Target::Here { .. } | Target::Actor { .. } | Target::Nowhere(_) => {
-                    let error = self.unsent();
-                    Err(silenced(error, envelope.ask))
-                }
-            },
-            Err(Undelivered::Refused(error, envelope)) => Err(silenced(error, envelope.ask)),
+        // Whoever asked gets the error as the result of the call, not by way of the slot.
+        if let Some(ask) = envelope.ask {
+            ask.pending.forget();
         }
+        Err(error)
     }
 
     /// Encodes a message and sends it to another node.
@@ -425,7 +348,7 @@ impl<E: Entity> EntityRef<E> {
         let (now, deadline) = match &asking {
             Some(asking) => (asking.now, asking.deadline),
             None => {
-                let now = self.clock().now();
+                let now = self.target.clock().now();
                 (now, now + DEFAULT_TIMEOUT)
             }
         };
@@ -462,50 +385,12 @@ impl<E: Entity> EntityRef<E> {
                     };
                     (Way::Link(link), link.send(&message, &mut ports)?)
                 }
-                Target::Here { .. } => return Err(self.unsent()),
+                Target::Here { .. } => return Err(self.target.unsent()),
                 Target::Nowhere(error) => return Err(error.clone()),
             };
             Ok(Ticket { way, request })
         })
     }
-
-    fn reachable_id(&self) -> Result<&EntityId, TellError> {
-        match &self.target {
-            Target::Here { id, .. } | Target::Shard { id, .. } | Target::Actor { id, .. } => Ok(id),
-            Target::Nowhere(error) => Err(error.clone()),
-        }
-    }
-
-    fn clock(&self) -> Clock {
-        match &self.target {
-            Target::Here { host, .. } => host.kind.clock,
-            Target::Shard { clock, .. } | Target::Actor { clock, .. } => *clock,
-            Target::Nowhere(_) => Clock::start(),
-        }
-    }
-}
-
-/// What became of an attempt to deliver in this process.
-enum Tried<E: Entity> {
-    /// Delivered; the turn that is due is the sender's to run.
-    Done(Option<Due<E>>),
-    /// It belongs elsewhere.
-    Away(Box<Envelope<E>>),
-}
-
-/// Where an entity lives in this process.
-struct Lives<'r, E: Entity> {
-    host: &'r Arc<Host<E>>,
-    id: &'r EntityId,
-    place: Place,
-}
-
-/// Whoever asked gets the error as the result of the call, not by way of the slot.
-fn silenced(error: TellError, ask: Option<Ask>) -> TellError {
-    if let Some(ask) = ask {
-        ask.pending.forget();
-    }
-    error
 }
 
 /// Who waits for a message that goes to another node.
@@ -516,51 +401,28 @@ struct Asking<'a> {
 }
 
 /// An ask on its way.
-struct SentAsk<'r, E: Entity> {
-    way: Sent<'r, E>,
+struct SentAsk<'r> {
+    way: Sent<'r>,
     clock: Clock,
     deadline: Time,
 }
 
-enum Sent<'r, E: Entity> {
-    Here {
-        host: &'r Arc<Host<E>>,
-        /// The turn that the asker has to run, if the entity was free.
-        due: Option<Due<E>>,
-        run: Run,
-    },
+enum Sent<'r> {
+    /// Its entity is at work, and will come to it.
+    Queued,
+    /// Its entity was free: the asker runs the turn.
+    Here(Here, &'r Handle),
     /// To another node; the asker keeps the hand by which it can be found again.
     Away(Ticket<'r>, Arc<dyn Settle>),
 }
 
-/// Where an ask's turn runs: here, unless that would block others or deepen the stack too much.
-enum Run {
-    Here,
-    Elsewhere,
-}
-
-impl Run {
-    fn of<E: Entity>(host: &Host<E>, depth: usize) -> Self {
-        if depth >= DEEPEST_HERE || host.kind.slowness.is_slow() {
-            Self::Elsewhere
-        } else {
-            Self::Here
-        }
-    }
-}
-
-async fn run<E: Entity>(host: &Host<E>, due: Due<E>, place: Run) {
-    match place {
-        Run::Elsewhere => due.spawn(&host.kind.runtime),
-        Run::Here => {
-            due.run_here(&host.kind.runtime).await;
-            // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
-            let asks = ASKS_HERE.get().wrapping_add(1);
-            ASKS_HERE.set(asks);
-            if asks.is_multiple_of(BEFORE_YIELD) {
-                tokio::task::yield_now().await;
-            }
-        }
+async fn run_here(turn: Here, runtime: &Handle) {
+    turn.run(runtime).await;
+    // A loop of asks that are all answered on the spot never waits: others must have their turn, too.
+    let asks = ASKS_HERE.get().wrapping_add(1);
+    ASKS_HERE.set(asks);
+    if asks.is_multiple_of(BEFORE_YIELD) {
+        tokio::task::yield_now().await;
     }
 }
 

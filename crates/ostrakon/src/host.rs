@@ -219,7 +219,7 @@ impl<E: Entity> Host<E> {
         }
         for (n, cell) in cells(homes).iter().enumerate() {
             if let Some(due) = cell.order_stop() {
-                due.run_here(&self.kind.runtime).await;
+                due.here(None).run(&self.kind.runtime).await;
             }
             if n % 64 == 63 {
                 tokio::task::yield_now().await;
@@ -358,13 +358,7 @@ impl<E: Entity> AnyHost for Host<E> {
             Ok(Some(due)) => {
                 match cx.filter(|_| stays && !self.kind.slowness.is_slow()) {
                     // Ready at its first poll.
-                    Some(cx) => {
-                        let due = match now {
-                            Some(now) => due.at(now),
-                            None => due,
-                        };
-                        let _ = std::pin::pin!(due.run_here(&self.kind.runtime)).poll(cx);
-                    }
+                    Some(cx) => due.here(now).poll(&self.kind.runtime, cx),
                     None => due.spawn(&self.kind.runtime),
                 }
                 Ok(())

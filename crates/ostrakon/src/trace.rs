@@ -3,7 +3,7 @@
 //! It is the W3C's triple of trace, span and flags. Ostrakon neither makes nor samples traces: it hands on what it was given,
 //! so that the spans of several nodes can be put together by whatever collects them.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use thiserror::Error;
 
@@ -21,18 +21,23 @@ pub struct TraceContext {
 }
 
 tokio::task_local! {
-    static OUTSIDE: TraceContext;
+    static OUTSIDE: Arc<TraceContext>;
+}
+
+/// The trace of the innermost scope.
+pub(crate) fn outside_entities() -> Option<Arc<TraceContext>> {
+    OUTSIDE.try_with(Arc::clone).ok()
 }
 
 impl TraceContext {
     /// The context of the running code: in an entity that of the present message, elsewhere that of the innermost [`TraceContext::scope`].
     pub fn current() -> Option<Self> {
-        chain::current_trace().unwrap_or_else(|| OUTSIDE.try_with(|context| *context).ok())
+        chain::current_trace().as_deref().copied()
     }
 
     /// Runs `work` as part of this trace: the messages it sends carry it.
     pub async fn scope<F: Future>(self, work: F) -> F::Output {
-        OUTSIDE.scope(self, work).await
+        OUTSIDE.scope(Arc::new(self), work).await
     }
 
     pub(crate) fn to_bytes(self) -> [u8; 25] {

@@ -1,5 +1,7 @@
 //! `Envelope`: a message on its way to one entity, and what must be known about it before it is handled.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use ostrakon_core::Time;
 
@@ -11,17 +13,23 @@ pub(crate) struct Envelope<E: Entity> {
     pub(crate) letter: Letter<E>,
     /// `None` for a tell.
     pub(crate) ask: Option<Ask>,
-    /// The trace it belongs to; boxed, because few have one.
-    pub(crate) trace: Option<Box<TraceContext>>,
-    /// How often handling this message has failed.
-    pub(crate) failures: u8,
+    /// The trace it belongs to.
+    pub(crate) trace: Option<Arc<TraceContext>>,
 }
 
 /// The message itself.
 pub(crate) enum Letter<E: Entity> {
     Open(E::Message),
+    /// Handling it has failed before.
+    Again(Box<Again<E>>),
     /// From another node and large: it is decoded when its turn has come, not where others wait for the link.
     Sealed(Box<Sealed>),
+}
+
+pub(crate) struct Again<E: Entity> {
+    pub(crate) message: E::Message,
+    /// How often, this time included.
+    pub(crate) failures: u8,
 }
 
 pub(crate) struct Sealed {
@@ -35,6 +43,7 @@ impl<E: Entity> Letter<E> {
     pub(crate) fn open(self) -> Result<E::Message, CodecError> {
         match self {
             Self::Open(message) => Ok(message),
+            Self::Again(again) => Ok(again.message),
             Self::Sealed(sealed) => {
                 let Sealed { bytes, ports, load } = *sealed;
                 let bytes = &bytes;
@@ -45,10 +54,19 @@ impl<E: Entity> Letter<E> {
         }
     }
 
+    /// How often handling it has failed.
+    pub(crate) fn failures(&self) -> u8 {
+        match self {
+            Self::Open(_) | Self::Sealed(_) => 0,
+            Self::Again(again) => again.failures,
+        }
+    }
+
     /// The message, if it has been decoded.
     pub(crate) fn message(&self) -> Option<&E::Message> {
         match self {
             Self::Open(message) => Some(message),
+            Self::Again(again) => Some(&again.message),
             Self::Sealed(_) => None,
         }
     }
@@ -76,12 +94,11 @@ impl<E: Entity> Envelope<E> {
             letter,
             ask,
             trace: None,
-            failures: 0,
         }
     }
 
-    pub(crate) fn traced(mut self, trace: Option<TraceContext>) -> Self {
-        self.trace = trace.map(Box::new);
+    pub(crate) fn traced(mut self, trace: Option<Arc<TraceContext>>) -> Self {
+        self.trace = trace;
         self
     }
 }

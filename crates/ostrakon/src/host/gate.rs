@@ -6,6 +6,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -50,7 +51,7 @@ impl<T> Passed<T> {
 pub(crate) struct Serves<'c> {
     /// Somebody who waits for it.
     pub(crate) ask: Option<&'c Ask>,
-    pub(crate) trace: Option<&'c TraceContext>,
+    pub(crate) trace: Option<&'c Arc<TraceContext>>,
 }
 
 pin_project! {
@@ -91,7 +92,7 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
             id: gate.cell.id.clone(),
             parent: gate.serves.ask.and_then(|ask| ask.chain.clone()),
             deadline: gate.serves.ask.map(|ask| ask.deadline),
-            trace: gate.serves.trace.copied(),
+            trace: gate.serves.trace.cloned(),
         };
         let polled = gate
             .span

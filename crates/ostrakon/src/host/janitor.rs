@@ -123,7 +123,7 @@ impl<E: Entity> Host<E> {
                 continue;
             }
             if let Some(due) = cell.order_stop() {
-                due.run_here(&self.kind.runtime).await;
+                due.here(None).run(&self.kind.runtime).await;
             }
             if n % BEFORE_YIELD == BEFORE_YIELD - 1 {
                 tokio::task::yield_now().await;

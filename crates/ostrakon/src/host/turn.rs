@@ -7,19 +7,27 @@
 
 mod life;
 
-use std::{collections::VecDeque, pin::Pin, sync::Arc, task::Poll, time::Instant};
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as TaskContext, Poll},
+    time::Instant,
+};
 
 use ostrakon_core::{EntityId, Time};
 use tokio::runtime::Handle;
 
 use super::{
     cell::Cell,
-    envelope::{Ask, Envelope, Letter},
+    envelope::{Again, Ask, Envelope, Letter},
     gate::{self, Cut, Gate, Passed, Serves},
     kind::Kind,
     slowness::Slowness,
 };
-use crate::{AskError, Cause, Context, Entity, TellError, TraceContext, dead_letters::DeadReason};
+use crate::{
+    AskError, Cause, CodecError, Context, Entity, TellError, TraceContext, dead_letters::DeadReason,
+};
 
 /// How many messages a turn handles before it lets others run.
 const BEFORE_YIELD: u32 = 256;
@@ -33,7 +41,6 @@ pub(crate) struct Due<E: Entity> {
     cell: Arc<Cell<E>>,
     first: Option<Envelope<E>>,
     entity: Option<E>,
-    at: Option<Time>,
 }
 
 impl<E: Entity> Due<E> {
@@ -42,31 +49,42 @@ impl<E: Entity> Due<E> {
             cell: Arc::clone(cell),
             first,
             entity,
-            at: None,
         }
-    }
-
-    /// Says what time it is, for a caller who knows: it saves reading the clock again.
-    pub(crate) fn at(mut self, now: Time) -> Self {
-        self.at = Some(now);
-        self
     }
 
     /// Runs on a task of its own.
     pub(crate) fn spawn(self, runtime: &Handle) {
-        runtime.spawn(run(self, Stay::ToTheEnd));
+        runtime.spawn(run(self, Stay::ToTheEnd, None));
     }
 
-    /// Runs right here until it first has to wait or has done its first message, then goes on on a task of its own.
-    pub(crate) fn run_here(self, runtime: &Handle) -> impl Future<Output = ()> + Send {
-        let mut turn: Option<Pin<Box<_>>> = Some(Box::pin(run(self, Stay::ForOneMessage)));
-        std::future::poll_fn(move |cx| {
-            let mut turn = turn.take().expect("ready at its first poll");
-            if turn.as_mut().poll(cx).is_pending() {
-                runtime.spawn(turn);
+    /// Prepares to run on the task of somebody who may know what time it is, which saves reading the clock again.
+    pub(crate) fn here(self, now: Option<Time>) -> Here {
+        Here(Box::pin(run(self, Stay::ForOneMessage, now)))
+    }
+}
+
+/// A turn that is about to run on somebody else's task.
+#[must_use = "the cell stays taken until the turn runs"]
+pub(crate) struct Here(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Here {
+    /// Runs until it first has to wait or has done its first message, then goes on on a task of its own.
+    pub(crate) fn poll(mut self, runtime: &Handle, cx: &mut TaskContext<'_>) {
+        if self.0.as_mut().poll(cx).is_pending() {
+            runtime.spawn(self.0);
+        }
+    }
+
+    /// The same for those who have no context at hand.
+    pub(crate) async fn run(self, runtime: &Handle) {
+        let mut turn = Some(self);
+        std::future::poll_fn(|cx| {
+            if let Some(turn) = turn.take() {
+                turn.poll(runtime, cx);
             }
             Poll::Ready(())
         })
+        .await;
     }
 }
 
@@ -81,7 +99,11 @@ enum Stay {
     clippy::manual_async_fn,
     reason = "an `async fn` keeps its arguments twice, and this future is boxed for every ask to a parked entity"
 )]
-fn run<E: Entity>(mut due: Due<E>, stay: Stay) -> impl Future<Output = ()> + Send {
+fn run<E: Entity>(
+    mut due: Due<E>,
+    stay: Stay,
+    at: Option<Time>,
+) -> impl Future<Output = ()> + Send {
     async move {
         let cell = &due.cell;
         let mut turn = Turn {
@@ -92,7 +114,7 @@ fn run<E: Entity>(mut due: Due<E>, stay: Stay) -> impl Future<Output = ()> + Sen
             next: &mut due.first,
             batch: VecDeque::new(),
             stay,
-            at: due.at,
+            at,
             since_yield: 0,
             failures: 0,
         };
@@ -132,9 +154,9 @@ enum Step {
 struct Trouble<E: Entity> {
     cause: Cause,
     ask: Option<Ask>,
-    trace: Option<Box<TraceContext>>,
-    copy: Option<Box<E::Message>>,
-    failures: u8,
+    trace: Option<Arc<TraceContext>>,
+    /// The message once more, if its kind wants that.
+    copy: Option<Box<Again<E>>>,
 }
 
 impl<E: Entity> Turn<'_, E> {
@@ -228,16 +250,27 @@ impl<E: Entity> Turn<'_, E> {
 
     /// Handles the next message; what is returned is what went wrong.
     async fn handle(&mut self) -> Option<Trouble<E>> {
-        let Envelope {
-            letter,
-            ask,
-            trace,
-            failures,
-        } = self.next.take().or_else(|| self.batch.pop_front())?;
+        let Envelope { letter, ask, trace } =
+            self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
-        let (message, ask) = self.open(letter, ask)?;
+        if !self.is_wanted(ask.as_ref()) {
+            self.refuse(ask, None);
+            return None;
+        }
+        let failures = letter.failures() + 1;
+        let message = match letter {
+            Letter::Open(message) => message,
+            letter @ (Letter::Again(_) | Letter::Sealed(_)) => match letter.open() {
+                Ok(message) => message,
+                Err(error) => {
+                    self.refuse(ask, Some(error));
+                    return None;
+                }
+            },
+        };
         // Not even a copy that cannot be made may bring the turn down: then there is none.
-        let copy = gate::call(|| E::redeliver(&message).map(Box::new)).unwrap_or(None);
+        let again = |message| Box::new(Again { message, failures });
+        let copy = gate::call(|| E::redeliver(&message).map(again)).unwrap_or(None);
         let cell = self.cell;
         let sample = Slowness::samples_this().then(Instant::now);
         let entity = self.entity.as_mut();
@@ -250,7 +283,7 @@ impl<E: Entity> Turn<'_, E> {
         );
         let serves = Serves {
             ask: ask.as_ref(),
-            trace: trace.as_deref(),
+            trace: trace.as_ref(),
         };
         let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
             Ok(code) => Gate::new(cell, serves, span, code).await,
@@ -280,18 +313,11 @@ impl<E: Entity> Turn<'_, E> {
             ask,
             trace,
             copy,
-            failures: failures + 1,
         })
     }
 
-    /// The message, unless nobody wants it any more or its bytes cannot be decoded: then it is not executed.
-    fn open(&self, letter: Letter<E>, ask: Option<Ask>) -> Option<(E::Message, Option<Ask>)> {
-        let wanted = self.is_wanted(ask.as_ref());
-        let error = match wanted.then(|| letter.open()) {
-            Some(Ok(message)) => return Some((message, ask)),
-            Some(Err(error)) => Some(error),
-            None => None,
-        };
+    /// Nobody wants the message any more, or its bytes cannot be decoded: it is not executed.
+    fn refuse(&self, ask: Option<Ask>, error: Option<CodecError>) {
         self.cell.home.stats.given_up.one();
         match (ask, error) {
             (Some(ask), None) => ask.pending.fail(AskError::Expired),
@@ -303,7 +329,6 @@ impl<E: Entity> Turn<'_, E> {
             // A tell is always wanted.
             (None, None) => {}
         }
-        None
     }
 
     /// After a failed message: tells who must know, ends this life, and pauses before the next.
@@ -337,18 +362,16 @@ impl<E: Entity> Turn<'_, E> {
             ask,
             trace,
             copy,
-            failures,
         } = trouble;
         self.count_failure(&cause, "a handler failed");
         let poison = copy.is_some();
-        if let Some(message) = copy
-            && failures < MOST_FAILURES
+        if let Some(again) = copy
+            && again.failures < MOST_FAILURES
         {
             *self.next = Some(Envelope {
-                letter: Letter::Open(*message),
+                letter: Letter::Again(again),
                 ask,
                 trace,
-                failures,
             });
             return;
         }

@@ -29,7 +29,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) whole: Option<&'a Bytes>,
     pub(crate) ports: Ports,
     pub(crate) ask: Option<Ask>,
-    pub(crate) trace: Option<TraceContext>,
+    pub(crate) trace: Option<Arc<TraceContext>>,
     /// The time, where it is known without reading the clock.
     pub(crate) now: Option<Time>,
     /// How much of the sender's messages waits here.
@@ -125,6 +125,7 @@ fn parts<E: Entity>(envelope: Envelope<E>) -> (Option<Ask>, Box<dyn Any + Send>)
     let Envelope { letter, ask, .. } = envelope;
     let letter: Box<dyn Any + Send> = match letter {
         Letter::Open(message) => Box::new(message),
+        Letter::Again(again) => again,
         Letter::Sealed(sealed) => sealed,
     };
     (ask, letter)

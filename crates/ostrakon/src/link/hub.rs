@@ -309,7 +309,9 @@ impl Hub {
                 deadline: parcel.deadline,
                 chain: find_option(&parcel.options, option::CHAIN).and_then(CallChain::read),
             }),
-            trace: find_option(&parcel.options, option::TRACE).and_then(TraceContext::from_bytes),
+            trace: find_option(&parcel.options, option::TRACE)
+                .and_then(TraceContext::from_bytes)
+                .map(Arc::new),
             load: &self.counts.own_load,
             now: None,
         };

@@ -93,7 +93,7 @@ impl Parcel {
 /// The optional fields of a message.
 pub(crate) fn write_options(
     out: &mut Vec<u8>,
-    trace: Option<TraceContext>,
+    trace: Option<&TraceContext>,
     chain: Option<&CallChain>,
     opens_stream: bool,
 ) {

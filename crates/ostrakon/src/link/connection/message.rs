@@ -82,7 +82,8 @@ impl Connection {
             ask,
             trace: message
                 .option(option::TRACE)
-                .and_then(TraceContext::from_bytes),
+                .and_then(TraceContext::from_bytes)
+                .map(Arc::new),
             load: &self.link.load,
             now: Some(self.now),
         };
