@@ -250,8 +250,11 @@ impl<E: Entity> Turn<'_, E> {
 
     /// Handles the next message; what is returned is what went wrong.
     async fn handle(&mut self) -> Option<Trouble<E>> {
-        let Envelope { letter, ask, trace } =
-            self.next.take().or_else(|| self.batch.pop_front())?;
+        let Envelope {
+            letter,
+            mut ask,
+            trace,
+        } = self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
         if !self.is_wanted(ask.as_ref()) {
             self.refuse(ask, None);
@@ -260,13 +263,7 @@ impl<E: Entity> Turn<'_, E> {
         let failures = letter.failures() + 1;
         let message = match letter {
             Letter::Open(message) => message,
-            letter @ (Letter::Again(_) | Letter::Sealed(_)) => match letter.open() {
-                Ok(message) => message,
-                Err(error) => {
-                    self.refuse(ask, Some(error));
-                    return None;
-                }
-            },
+            letter @ (Letter::Again(_) | Letter::Sealed(_)) => self.open(letter, &mut ask)?,
         };
         // Not even a copy that cannot be made may bring the turn down: then there is none.
         let again = |message| Box::new(Again { message, failures });
@@ -314,6 +311,13 @@ impl<E: Entity> Turn<'_, E> {
             trace,
             copy,
         })
+    }
+
+    fn open(&self, letter: Letter<E>, ask: &mut Option<Ask>) -> Option<E::Message> {
+        let opened = letter.open();
+        opened
+            .map_err(|error| self.refuse(ask.take(), Some(error)))
+            .ok()
     }
 
     /// Nobody wants the message any more, or its bytes cannot be decoded: it is not executed.
