@@ -257,8 +257,7 @@ impl<E: Entity> Turn<'_, E> {
         } = self.next.take().or_else(|| self.batch.pop_front())?;
         self.since_yield += 1;
         if !self.is_wanted(ask.as_ref()) {
-            self.refuse(ask, None);
-            return None;
+            return self.refuse(ask, None);
         }
         let failures = letter.failures() + 1;
         let message = match letter {
@@ -314,14 +313,13 @@ impl<E: Entity> Turn<'_, E> {
     }
 
     fn open(&self, letter: Letter<E>, ask: &mut Option<Ask>) -> Option<E::Message> {
-        let opened = letter.open();
-        opened
-            .map_err(|error| self.refuse(ask.take(), Some(error)))
-            .ok()
+        letter
+            .open()
+            .map_or_else(|error| self.refuse(ask.take(), Some(error)), Some)
     }
 
     /// Nobody wants the message any more, or its bytes cannot be decoded: it is not executed.
-    fn refuse(&self, ask: Option<Ask>, error: Option<CodecError>) {
+    fn refuse<T>(&self, ask: Option<Ask>, error: Option<CodecError>) -> Option<T> {
         self.cell.home.stats.given_up.one();
         match (ask, error) {
             (Some(ask), None) => ask.pending.fail(AskError::Expired),
@@ -333,6 +331,7 @@ impl<E: Entity> Turn<'_, E> {
             // A tell is always wanted.
             (None, None) => {}
         }
+        None
     }
 
     /// After a failed message: tells who must know, ends this life, and pauses before the next.
