@@ -5,6 +5,7 @@
 //! of both, taken around the measured loop alone. As in `workload`, every answer is
 //! checked and a tenth of each loop runs first and is thrown away.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,11 @@ const LARGE: usize = 4 << 10;
 const HUGE: usize = 2 << 20;
 /// How many huge messages are on their way at once.
 const BOMBS: usize = 1;
-/// Tells between two signs of life; and how many of those may be outstanding, so
-/// that who queues without a bound does not queue a whole run.
-const BURST: u64 = 1024;
-const BURSTS: usize = 4;
+/// Tells to one entity before a sign of life is asked of it: less than a mailbox holds.
+const BURST: u64 = 512;
+/// How many entities take turns in being told. Each has at most one burst to do, so that
+/// who queues without a bound does not queue a whole run.
+const TOLD: u64 = 8;
 /// Calls in flight for the price of encryption.
 const TLS_CALLERS: u64 = 256;
 /// Items of the stream that finds out how many to ask for.
@@ -175,28 +177,37 @@ async fn flood<R: Remote>(
     length: Duration,
 ) -> Result<u64> {
     let deadline = Instant::now() + length;
-    let mut signs = JoinSet::new();
-    while Instant::now() < deadline {
+    let entities: Vec<Address> = (0..TOLD).map(Address::of).collect();
+    let mut signs = VecDeque::new();
+    let mut bursts = entities.iter().cycle();
+    while Instant::now() < deadline
+        && let Some(entity) = bursts.next()
+    {
+        if signs.len() == entities.len()
+            && let Some(sign) = signs.pop_front()
+        {
+            sign.await??;
+        }
         for _ in 0..BURST {
-            link.tell(&Address::of(0), Body::carrying(1, size)).await?;
+            link.tell(entity, Body::carrying(1, size)).await?;
         }
         sum += BURST;
-        if signs.len() == BURSTS {
-            signs.join_next().await.transpose()?.transpose()?;
-        }
-        signs.spawn(held(link.clone()));
+        signs.push_back(tokio::spawn(held(link.clone(), entity.clone())));
         tokio::task::yield_now().await;
     }
-    while let Some(sign) = signs.join_next().await {
-        sign??;
+    for sign in signs {
+        sign.await??;
     }
-    let held = held(link.clone()).await?;
-    ensure!(held == sum, "{sum} tells were sent but {held} arrived");
+    let mut all = 0;
+    for entity in entities {
+        all += held(link.clone(), entity).await?;
+    }
+    ensure!(all == sum, "{sum} tells were sent but {all} arrived");
     Ok(sum)
 }
 
-async fn held<R: Remote>(link: Arc<R>) -> Result<u64> {
-    let answer = link.ask(&Address::of(0), Body::carrying(0, SMALL)).await?;
+async fn held<R: Remote>(link: Arc<R>, entity: Address) -> Result<u64> {
+    let answer = link.ask(&entity, Body::carrying(0, SMALL)).await?;
     Ok(answer.number())
 }
 

@@ -25,7 +25,7 @@ use crate::{
         envelope::{Ask, Envelope},
         turn::Here,
     },
-    link::{self, Draft, LaneKey, Lanes, Link, Outgoing, Ticket, Way},
+    link::{self, Asking, Draft, LaneKey, Lanes, Link, Outgoing, Ticket, Way},
     reply::{Opening, Pending, Settle, Slot},
     wire,
 };
@@ -345,14 +345,6 @@ impl<E: Entity> EntityRef<E> {
         asking: Option<Asking<'_>>,
         options: &[u8],
     ) -> Result<Ticket<'_>, TellError> {
-        let (now, deadline) = match &asking {
-            Some(asking) => (asking.now, asking.deadline),
-            None => {
-                let now = self.target.clock().now();
-                (now, now + DEFAULT_TIMEOUT)
-            }
-        };
-        let asker = asking.map(|asking| asking.settle);
         wire::in_scratch(|payload| {
             let mut ports = wire::encode(E::CODEC, &message, payload)?;
             // The ports speak for the replies now.
@@ -362,9 +354,7 @@ impl<E: Entity> EntityRef<E> {
                     let draft = Draft {
                         kind: E::KIND,
                         id,
-                        asker,
-                        now,
-                        deadline,
+                        asking,
                         options,
                         ports,
                         payload,
@@ -377,9 +367,9 @@ impl<E: Entity> EntityRef<E> {
                         id,
                         to: link::frame::Addressee::Actor,
                         lane: LaneKey::Actors,
-                        asker,
-                        deadline: asker.map(|_| deadline),
-                        remaining: asker.map_or(0, |_| link::remaining(now, deadline)),
+                        asker: asking.map(|asking| asking.settle),
+                        deadline: asking.map(|asking| asking.deadline),
+                        remaining: asking.map_or(0, Asking::remaining),
                         options,
                         payload,
                     };
@@ -391,13 +381,6 @@ impl<E: Entity> EntityRef<E> {
             Ok(Ticket { way, request })
         })
     }
-}
-
-/// Who waits for a message that goes to another node.
-struct Asking<'a> {
-    settle: &'a Arc<dyn Settle>,
-    now: Time,
-    deadline: Time,
 }
 
 /// An ask on its way.

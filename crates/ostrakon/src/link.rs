@@ -48,7 +48,7 @@ pub(crate) use self::{
     arrival::{Arrival, Load, TurnedAway},
     handshake::Me,
     hub::{Hub, HubParts, KnownKind},
-    lane::{Draft, Lane, Lanes, Leads, Ticket, Way},
+    lane::{Asking, Draft, Lane, Lanes, Leads, Ticket, Way},
     listener::bind,
     outbox::LaneKey,
     parcel::{Parcel, write_options},

@@ -14,7 +14,6 @@ use crate::{
     actors::Actors,
     clock::Clock,
     dead_letters::DeadLetters,
-    entity_ref::DEFAULT_TIMEOUT,
     host::{AnyHost, Host, Place},
     link::{Draft, Hub, KnownKind, Lanes},
     topology::{MemberStatus, Topology},
@@ -171,13 +170,10 @@ impl Node {
             return self.host_named(kind)?.tell_encoded(&id, message);
         };
         let shard = reached.group.shard_of(&id)?;
-        let now = self.0.clock.now();
         let draft = Draft {
             kind: reached.kind,
             id: &id,
-            asker: None,
-            now,
-            deadline: now + DEFAULT_TIMEOUT,
+            asking: None,
             options: &[],
             ports: Ports::new(),
             payload: &message,

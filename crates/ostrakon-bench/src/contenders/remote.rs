@@ -76,6 +76,7 @@ pub(crate) trait Remote: Sized + Send + Sync + 'static {
 }
 
 /// Where a message goes.
+#[derive(Clone)]
 pub(crate) struct Address {
     /// Sixteen characters.
     pub(crate) id: String,

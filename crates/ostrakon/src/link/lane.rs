@@ -86,13 +86,26 @@ struct Route {
 pub(crate) struct Draft<'a> {
     pub(crate) kind: &'static str,
     pub(crate) id: &'a EntityId,
-    pub(crate) asker: Option<&'a Arc<dyn Settle>>,
-    pub(crate) now: Time,
-    /// When it is no use any more.
-    pub(crate) deadline: Time,
+    /// `None` for a tell.
+    pub(crate) asking: Option<Asking<'a>>,
     pub(crate) options: &'a [u8],
     pub(crate) ports: Ports,
     pub(crate) payload: &'a [u8],
+}
+
+/// Who waits for a message, and until when.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) settle: &'a Arc<dyn Settle>,
+    pub(crate) now: Time,
+    pub(crate) deadline: Time,
+}
+
+impl Asking<'_> {
+    /// How many milliseconds are left.
+    pub(crate) fn remaining(self) -> u64 {
+        remaining(self.now, self.deadline)
+    }
 }
 
 /// Where a lane leads at the moment.
@@ -204,9 +217,9 @@ impl Lane {
                 id: draft.id,
                 to: self.addressee(assignment),
                 lane: self.key,
-                asker: draft.asker,
-                deadline: draft.asker.map(|_| draft.deadline),
-                remaining: remaining(draft.now, draft.deadline),
+                asker: draft.asking.map(|asking| asking.settle),
+                deadline: draft.asking.map(|asking| asking.deadline),
+                remaining: draft.asking.map_or(0, Asking::remaining),
                 options: draft.options,
                 payload: draft.payload,
             };
@@ -245,8 +258,10 @@ impl Lane {
             kind: draft.kind,
             id: draft.id.clone(),
             shard: self.shard,
-            asker: draft.asker.cloned(),
-            deadline: draft.deadline,
+            asker: draft.asking.map(|asking| Arc::clone(asking.settle)),
+            deadline: draft
+                .asking
+                .map_or_else(|| hub.deadline(0), |asking| asking.deadline),
             options: draft.options.to_vec(),
             ports: draft.ports,
             payload: draft.payload.to_vec(),

@@ -26,8 +26,6 @@ pub(crate) struct Ours {
 
 const SERVER: &str = "server";
 const CLIENT: &str = "client";
-/// How long a producer waits that was too fast.
-const PAUSE: Duration = Duration::from_millis(1);
 /// More often than by default, so that a short run sees several.
 const HEARTBEAT: Duration = Duration::from_millis(20);
 
@@ -156,13 +154,7 @@ impl Remote for Ours {
 
     async fn tell(&self, entity: &Address, body: Body) -> Result<()> {
         let entity = self.node.entity::<Remembered>(&entity.id);
-        // Whoever tells faster than the entity handles is told so, and has to wait.
-        loop {
-            match entity.tell(Message::Tell(body.clone())).await {
-                Err(error) if error.is_retryable() => tokio::time::sleep(PAUSE).await,
-                told => return Ok(told?),
-            }
-        }
+        Ok(entity.tell(Message::Tell(body)).await?)
     }
 
     async fn stream(
