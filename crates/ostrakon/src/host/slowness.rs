@@ -16,6 +16,9 @@ const SAMPLE: u32 = 32;
 /// Above this a hand-over between tasks costs less than what it frees.
 const SLOW: Duration = Duration::from_micros(20);
 
+/// What a sample counts at most: a single one may be long because its thread was not running.
+const MOST: Duration = Duration::from_micros(100);
+
 thread_local! {
     static MESSAGES: Cell<u32> = const { Cell::new(0) };
 }
@@ -36,7 +39,7 @@ impl Slowness {
 
     /// A handler held the processor for this long without a wait.
     pub(crate) fn note(&self, held: Duration) {
-        let held = u64::try_from(held.as_nanos()).unwrap_or(u64::MAX);
+        let held = held.min(MOST).as_nanos() as u64;
         // A lost update among racing samples does not matter to an average.
         let average = self.average.load(Ordering::Relaxed);
         let next = average - average / 4 + held / 4;
@@ -61,6 +64,14 @@ mod tests {
         for _ in 0..40 {
             slowness.note(Duration::from_nanos(300));
         }
+        assert!(!slowness.is_slow());
+    }
+
+    #[test]
+    fn a_single_long_sample_is_soon_forgotten() {
+        let slowness = Slowness::default();
+        slowness.note(Duration::from_secs(1));
+        slowness.note(Duration::from_nanos(300));
         assert!(!slowness.is_slow());
     }
 }

@@ -38,6 +38,8 @@ const WRITE_STALL: Duration = Duration::from_secs(10);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often the task reads and writes before it lets others run.
 const ROUNDS: usize = 16;
+/// So few frames are not worth two writes.
+const FEW: usize = 8;
 
 pub(crate) struct Connection {
     hub: Arc<Hub>,
@@ -223,7 +225,14 @@ impl Connection {
     }
 
     fn dispatch_from(&mut self, inbox: &mut Inbox, cx: &mut Context<'_>) -> Result<(), End> {
+        let (mut half, mut handled) = (inbox.unread() / 2, 0);
         while let Some(range) = inbox.next().map_err(End::Bad)? {
+            handled += 1;
+            // A large batch is answered in two halves: while the other side deals with the first, this one does the second.
+            if handled >= FEW && inbox.unread() < half {
+                (half, handled) = (0, 0);
+                self.poll_write(cx)?;
+            }
             let start = range.start;
             let frame = Frame::read(inbox.bytes(range.clone())).map_err(End::Bad)?;
             let Frame::Part { last, bytes } = frame else {

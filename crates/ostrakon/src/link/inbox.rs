@@ -70,6 +70,11 @@ impl Inbox {
         Ok(Some(frame))
     }
 
+    /// How many bytes have been read and not been taken as frames.
+    pub(crate) fn unread(&self) -> usize {
+        self.end - self.start
+    }
+
     pub(crate) fn bytes(&self, frame: Range<usize>) -> &[u8] {
         &self.buffer[frame]
     }
