@@ -1,4 +1,4 @@
-//! The counters that tell old from new: [`Incarnation`], [`Epoch`], [`Version`] and [`Term`].
+//! The counters that tell old from new: [`Index`], [`Incarnation`], [`Epoch`], [`Version`] and [`Term`].
 //!
 //! Each is a type of its own, because comparing one with another is always a mistake; and each only
 //! grows, because something is refused for carrying a smaller one than has been seen. None of them
@@ -78,6 +78,39 @@ counter! {
     /// Guards against two leaders deciding at once: the decisions of the lower term are refused.
     /// Prints as `t2`.
     Term, "t"
+}
+
+counter! {
+    /// Which entry of the control log. Entries are numbered without end, and a number is never used twice.
+    ///
+    /// Incarnations, epochs and terms are the indexes of the entries that began them, which is why they never repeat.
+    /// Prints as `#5`.
+    Index, "#"
+}
+
+impl From<Index> for Incarnation {
+    fn from(index: Index) -> Self {
+        Self(index.0)
+    }
+}
+
+impl From<Index> for Epoch {
+    fn from(index: Index) -> Self {
+        Self(index.0)
+    }
+}
+
+impl From<Index> for Term {
+    fn from(index: Index) -> Self {
+        Self(index.0)
+    }
+}
+
+/// The map as the entries up to this one have made it.
+impl From<Index> for Version {
+    fn from(index: Index) -> Self {
+        Self(index.0)
+    }
 }
 
 #[cfg(test)]

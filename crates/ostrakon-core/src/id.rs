@@ -63,12 +63,14 @@ mod entity_kind;
 mod group_name;
 mod invalid_id;
 mod node_name;
+mod role_name;
 
 pub use entity_id::EntityId;
 pub use entity_kind::EntityKind;
 pub use group_name::GroupName;
 pub use invalid_id::InvalidId;
 pub use node_name::NodeName;
+pub use role_name::RoleName;
 
 /// Decodes a text by lending it to a constructor, so that nothing is copied before it is checked.
 struct CheckedText<T>(fn(&str) -> Result<T, InvalidId>);

@@ -36,6 +36,17 @@ impl ShardMap {
         }
     }
 
+    /// A map with these owners.
+    pub(crate) fn of(
+        version: Version,
+        groups: impl Iterator<Item = (GroupName, Vec<Option<Assignment>>)>,
+    ) -> Self {
+        Self {
+            version,
+            groups: groups.collect(),
+        }
+    }
+
     /// The same map one version later, with one shard's owner changed. A shard that does not exist changes nothing.
     #[must_use = "the map itself does not change"]
     pub fn with(&self, group: &GroupName, shard: ShardId, assignment: Option<Assignment>) -> Self {

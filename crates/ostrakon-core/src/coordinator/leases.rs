@@ -1,0 +1,163 @@
+//! `Leases`: when each node was last heard, as the coordinator sees it.
+//!
+//! It errs late: a node is expired not before `wait` after it was last heard, and after every doubt about the coordinator's own
+//! continuity that wait begins anew. A longer wait is always safe.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{Incarnation, LeaseTiming, Rule, Rules, Time};
+
+/// How often a coordinator looks when nothing happens, if there are no leases.
+const WITHOUT_LEASES: Duration = Duration::from_secs(1);
+
+pub(super) struct Leases {
+    rules: Rules,
+    runs: BTreeMap<Incarnation, Lease>,
+}
+
+struct Lease {
+    /// `None`: it lives without.
+    timing: Option<LeaseTiming>,
+    heard: Time,
+    /// It is to be expired, and never answered again.
+    condemned: bool,
+    /// The last renewal that the node knows to have been answered.
+    ok_seq: u64,
+    /// Since when answers have been sent without the node noticing.
+    answering_since: Option<Time>,
+}
+
+/// How often a coordinator looks when nothing happens.
+pub(super) fn regular_pause(timing: Option<LeaseTiming>) -> Duration {
+    timing.map_or(WITHOUT_LEASES, |timing| timing.times().renew / 2)
+}
+
+impl Leases {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            runs: BTreeMap::new(),
+        }
+    }
+
+    /// Begins with these runs: nobody has been heard, so everybody has just been heard.
+    pub(super) fn take_over(
+        &mut self,
+        runs: impl Iterator<Item = (Incarnation, Option<LeaseTiming>)>,
+        now: Time,
+    ) {
+        let heard = if self.rules.keep(Rule::GraceAfterTakeover) {
+            now
+        } else {
+            Time::ZERO
+        };
+        self.runs = runs
+            .map(|(run, timing)| (run, Lease::heard_at(heard, timing)))
+            .collect();
+    }
+
+    /// Everybody's wait begins anew.
+    pub(super) fn start_anew(&mut self, now: Time) {
+        for lease in self.runs.values_mut() {
+            lease.heard = now;
+        }
+    }
+
+    pub(super) fn begin(&mut self, run: Incarnation, timing: Option<LeaseTiming>, now: Time) {
+        self.runs.insert(run, Lease::heard_at(now, timing));
+    }
+
+    pub(super) fn end(&mut self, run: Incarnation) {
+        self.runs.remove(&run);
+    }
+
+    pub(super) fn is_condemned(&self, run: Incarnation) -> bool {
+        self.runs.get(&run).is_none_or(|lease| lease.condemned)
+    }
+
+    /// A renewal has come. `false`: it does not count.
+    pub(super) fn heard(&mut self, run: Incarnation, ok_seq: u64, now: Time) -> bool {
+        let condemned_counts = !self.rules.keep(Rule::CondemnedIsNotAnswered);
+        let deaf_expire = self.rules.keep(Rule::DeafNodesExpire);
+        let Some(lease) = self.runs.get_mut(&run) else {
+            return false;
+        };
+        if lease.condemned && !condemned_counts {
+            return false;
+        }
+        if ok_seq > lease.ok_seq {
+            lease.ok_seq = ok_seq;
+            lease.answering_since = None;
+        }
+        if let (Some(since), Some(timing)) = (lease.answering_since, lease.timing)
+            && now.saturating_since(since) > timing.times().hold
+            && deaf_expire
+        {
+            return false;
+        }
+        lease.heard = now;
+        true
+    }
+
+    /// Whether a run may be told that it may act on.
+    pub(super) fn may_answer(&mut self, run: Incarnation, now: Time) -> bool {
+        let condemned_counts = !self.rules.keep(Rule::CondemnedIsNotAnswered);
+        let Some(lease) = self.runs.get_mut(&run) else {
+            return false;
+        };
+        lease.answering_since.get_or_insert(now);
+        !lease.condemned || condemned_counts
+    }
+
+    /// Those that have been silent for longer than a renewal takes.
+    pub(super) fn silent(&self, now: Time) -> Vec<Incarnation> {
+        let runs = self.runs.iter().filter(|(_, lease)| lease.is_silent(now));
+        runs.map(|(run, _)| *run).collect()
+    }
+
+    /// Whether a run has been heard lately and may get shards.
+    pub(super) fn is_responsive(&self, run: Incarnation, now: Time) -> bool {
+        let lease = self.runs.get(&run);
+        lease.is_some_and(|lease| !lease.condemned && !lease.is_silent(now))
+    }
+
+    /// Notes who has surely stopped by now. From here on they are not answered any more, whatever becomes of the proposal to
+    /// expire them.
+    pub(super) fn condemn(&mut self, now: Time) {
+        for lease in self.runs.values_mut() {
+            lease.condemned |= lease.ends().is_some_and(|end| now >= end);
+        }
+    }
+
+    /// Those that are to be expired.
+    pub(super) fn condemned(&self) -> Vec<Incarnation> {
+        let condemned = self.runs.iter().filter(|(_, lease)| lease.condemned);
+        condemned.map(|(run, _)| *run).collect()
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Time> {
+        let open = self.runs.values().filter(|lease| !lease.condemned);
+        open.filter_map(Lease::ends).min()
+    }
+}
+
+impl Lease {
+    fn heard_at(now: Time, timing: Option<LeaseTiming>) -> Self {
+        Self {
+            timing,
+            heard: now,
+            condemned: false,
+            ok_seq: 0,
+            answering_since: None,
+        }
+    }
+
+    /// When the node has surely stopped, if it has not been heard again by then.
+    fn ends(&self) -> Option<Time> {
+        self.timing.map(|timing| self.heard + timing.times().wait)
+    }
+
+    fn is_silent(&self, now: Time) -> bool {
+        now.saturating_since(self.heard) > regular_pause(self.timing) * 5
+    }
+}

@@ -1,0 +1,251 @@
+//! `Rounds`: when shards are given out and moved, and which.
+//!
+//! Shards without an owner and those of nodes that leave are seen to at once; balance is a matter for the regular round. A node that
+//! has not been heard lately gets nothing and loses nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use super::leases::Leases;
+use crate::{
+    AllocationView, Allocator, Balanced, Command, ControlState, Granting, GroupState, Holding,
+    Incarnation, LeastShards, MemberState, Move, MoveReason, Moving, NodeView, Ownership, Placement,
+    ShardKey, Stance, Time,
+};
+
+/// How soon to look again when a shard without an owner could not be placed.
+const RETRY: Duration = Duration::from_secs(1);
+/// So many shards that somebody wants are remembered; whoever wants another asks again.
+const MOST_WANTED: usize = 4096;
+
+#[derive(Default)]
+pub(super) struct Rounds {
+    look_at: Option<Time>,
+    next_round: Option<Time>,
+    wanted: BTreeSet<ShardKey>,
+}
+
+/// What a look at one group has found.
+#[derive(Default)]
+struct Found {
+    grants: Vec<Granting>,
+    moves: Vec<Moving>,
+    /// A shard without an owner has nowhere to go.
+    unplaced: bool,
+}
+
+impl Rounds {
+    pub(super) fn begin(&mut self, now: Time) {
+        self.look_at = Some(now);
+        self.next_round = Some(now);
+        self.wanted.clear();
+    }
+
+    pub(super) fn look_now(&mut self) {
+        self.look_at = Some(Time::ZERO);
+    }
+
+    pub(super) fn wanted(&mut self, shard: ShardKey) {
+        if self.wanted.len() < MOST_WANTED {
+            self.wanted.insert(shard);
+            self.look_now();
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<Time> {
+        [self.look_at, self.next_round].into_iter().flatten().min()
+    }
+
+    /// What to write into the log now.
+    pub(super) fn plan(
+        &mut self,
+        state: &ControlState,
+        leases: &Leases,
+        now: Time,
+    ) -> Vec<Command> {
+        let is_due = |time: Option<Time>| time.is_some_and(|time| now >= time);
+        let round = is_due(self.next_round);
+        if !round && !is_due(self.look_at) {
+            return Vec::new();
+        }
+        if round {
+            self.next_round = Some(now + state.policy().rebalance_every);
+        }
+        let mut room = Room::of(state);
+        let mut found = Found::default();
+        for group in state.groups() {
+            let look = Look {
+                state,
+                group,
+                nodes: nodes(state, leases, group, now),
+                round,
+            };
+            look.plan(&self.wanted, &mut room, &mut found);
+        }
+        self.wanted.clear();
+        self.look_at = found.unplaced.then_some(now + RETRY);
+        let grants = (!found.grants.is_empty()).then_some(Command::Grant(found.grants));
+        let moves = (!found.moves.is_empty()).then_some(Command::BeginMove(found.moves));
+        grants.into_iter().chain(moves).collect()
+    }
+}
+
+/// One look at one group.
+struct Look<'s> {
+    state: &'s ControlState,
+    group: &'s GroupState,
+    nodes: Vec<NodeView>,
+    /// Whether it is time to balance.
+    round: bool,
+}
+
+impl Look<'_> {
+    fn plan(&self, wanted: &BTreeSet<ShardKey>, room: &mut Room, found: &mut Found) {
+        let shards: Vec<Holding> = self.group.shards.iter().map(holding).collect();
+        let view = AllocationView {
+            nodes: &self.nodes,
+            shards: &shards,
+        };
+        let policy = self.state.policy();
+        let balanced = Balanced {
+            rebalance_rate: policy.rebalance_rate,
+            seed: self.state.applied().get(),
+        };
+        let moves = match policy.placement {
+            Placement::AtOnce => balanced.plan(&view).moves,
+            Placement::AtFirstAccess => LeastShards { balanced }.plan(&view).moves,
+        };
+        let placed = moves.iter().filter(|planned| planned.from.is_none()).count();
+        match policy.placement {
+            Placement::AtOnce => found.unplaced |= view.unowned().count() > placed,
+            Placement::AtFirstAccess => self.place_wanted(&view, balanced, wanted, found),
+        }
+        for planned in moves {
+            self.carry_out(&planned, room, found);
+        }
+        self.let_go(room, found);
+    }
+
+    fn place_wanted(
+        &self,
+        view: &AllocationView<'_>,
+        balanced: Balanced,
+        wanted: &BTreeSet<ShardKey>,
+        found: &mut Found,
+    ) {
+        let mut shards = view.shards.to_vec();
+        for key in wanted.iter().filter(|key| key.group == self.group.spec.name) {
+            let view = AllocationView {
+                nodes: view.nodes,
+                shards: &shards,
+            };
+            let Some(to) = (LeastShards { balanced }).place(&view, key.shard) else {
+                continue;
+            };
+            shards[key.shard.index()] = Holding::Held(to);
+            let shard = key.clone();
+            found.grants.push(Granting { shard, to });
+        }
+    }
+
+    fn carry_out(&self, planned: &Move, room: &mut Room, found: &mut Found) {
+        let shard = ShardKey {
+            group: self.group.spec.name.clone(),
+            shard: planned.shard,
+        };
+        let to = planned.to;
+        let Some(from) = planned.from else {
+            found.grants.push(Granting { shard, to });
+            return;
+        };
+        let now = match planned.reason {
+            MoveReason::Unowned | MoveReason::Draining => true,
+            MoveReason::Balance { .. } => self.round,
+        };
+        if now && room.take(from) {
+            let epoch = self.group.shards[planned.shard.index()].epoch();
+            let to = Some(to);
+            found.moves.push(Moving { shard, epoch, to });
+        }
+    }
+
+    /// A node that leaves and has nobody to hand over to gives its shards up all the same: nothing is lost by stopping in order.
+    fn let_go(&self, room: &mut Room, found: &mut Found) {
+        let takes = |node: &NodeView| node.stance == Stance::Takes;
+        if self.nodes.iter().any(takes) {
+            return;
+        }
+        for (shard, ownership) in self.group.iter() {
+            if let Ownership::Owned { by, epoch } = ownership
+                && is_leaving(self.state, by)
+                && room.take(by)
+            {
+                let to = None;
+                found.moves.push(Moving { shard, epoch, to });
+            }
+        }
+    }
+}
+
+/// How many more shards each node may be giving up.
+struct Room {
+    most: usize,
+    moving: BTreeMap<Incarnation, usize>,
+}
+
+impl Room {
+    fn of(state: &ControlState) -> Self {
+        let mut moving = BTreeMap::new();
+        let shards = state.groups().flat_map(|group| &group.shards);
+        for ownership in shards {
+            if let Ownership::Releasing { by, .. } = ownership {
+                *moving.entry(*by).or_default() += 1;
+            }
+        }
+        Self {
+            most: usize::from(state.policy().most_moving),
+            moving,
+        }
+    }
+
+    fn take(&mut self, from: Incarnation) -> bool {
+        let moving = self.moving.entry(from).or_default();
+        let has_room = *moving < self.most;
+        *moving += usize::from(has_room);
+        has_room
+    }
+}
+
+fn holding(ownership: &Ownership) -> Holding {
+    match *ownership {
+        Ownership::Unowned { .. } => Holding::Unowned,
+        Ownership::Owned { by, .. } => Holding::Held(by),
+        Ownership::Releasing { by, to, .. } => Holding::Moving(to.unwrap_or(by)),
+    }
+}
+
+fn is_leaving(state: &ControlState, incarnation: Incarnation) -> bool {
+    let member = state.member(incarnation);
+    member.is_some_and(|member| member.state == MemberState::Leaving)
+}
+
+fn nodes(state: &ControlState, leases: &Leases, group: &GroupState, now: Time) -> Vec<NodeView> {
+    let views = state.members().map(|(incarnation, member)| {
+        let responsive = leases.is_responsive(incarnation, now);
+        let stance = match member.state {
+            _ if !responsive => Stance::Keeps,
+            MemberState::Leaving => Stance::Leaves,
+            MemberState::Active if member.can_hold(&group.spec) => Stance::Takes,
+            MemberState::Active => Stance::Keeps,
+        };
+        NodeView {
+            incarnation,
+            version: member.registration.version.clone(),
+            weight: member.registration.weight,
+            stance,
+        }
+    });
+    views.collect()
+}
