@@ -39,6 +39,7 @@ impl Case {
             (Group::Remote, Measure::RemoteAsk256Of4K) => &LOADED[..1],
             (Group::Remote, _) => &LOADED,
             (Group::Local | Group::Memory | Group::Hot, _) => &FREE,
+            (Group::Planner, _) => &FREE[1..],
         };
         conditions.iter().map(move |(runtime, place)| Self {
             measure,
@@ -49,13 +50,16 @@ impl Case {
 
     /// As in the tables: what is measured, then how.
     pub(crate) fn label(self, suffix: &str) -> String {
-        let measure = self.measure.label();
-        let space = if suffix.is_empty() { "" } else { " " };
-        format!("{measure}{space}{suffix} {}", self.conditions())
+        let words = [&self.measure.label(), suffix, &self.conditions()];
+        let words = words.into_iter().filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Where nothing is said about the cores, none were assigned.
+    /// Where nothing is said about the cores, none were assigned; a plan is made without a runtime.
     pub(crate) fn conditions(self) -> String {
+        if self.measure.group() == Group::Planner {
+            return String::new();
+        }
         let runtime = self.runtime.label();
         match self.place {
             Place::Free => runtime,
@@ -102,5 +106,6 @@ mod tests {
             labels(Measure::RemoteAsk1, "cpu"),
             ["remote_ask_1 cpu ct same", "remote_ask_1 cpu ct split"]
         );
+        assert_eq!(labels(Measure::Plan, "10x1 lost"), ["plan 10x1 lost"]);
     }
 }

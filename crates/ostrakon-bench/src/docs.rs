@@ -60,6 +60,10 @@ const HOW_TO_READ: &str = "\
   (encrypted, it cannot do without; tells acknowledged, as they would overtake each other otherwise)
   answer from one actor instead of 1,000, coerce from 1,000 sharded ones. A connection of kameo takes
   512 calls at most, and a sharded actor of coerce no tells.
+- `plan SHARDSxNODES`: milliseconds to plan who gets which shard after one node of a balanced cluster
+  was `lost` and after one has `joined`, without a limit on the moves; `growth` is the time of both
+  over the same with a tenth of the shards, where 10 would be linear and less means that the nodes
+  cost more than the shards.
 - With `--features peers` kameo and ractor are built with remoting, in the local rows too.
 ";
 

@@ -60,6 +60,8 @@ pub(crate) fn entrants(measure: Measure) -> &'static [Name] {
         Measure::RemoteAsk1024 => REMOTE_CROWD,
         Measure::RemoteTell | Measure::RemoteTell4K => REMOTE_TELL,
         Measure::RemoteStream | Measure::RemoteStream4K => &[Name::Limit, Name::Ours],
-        Measure::RemoteTls | Measure::RemoteTls4K | Measure::RemoteBurst => &[Name::Ours],
+        Measure::RemoteTls | Measure::RemoteTls4K | Measure::RemoteBurst | Measure::Plan => {
+            &[Name::Ours]
+        }
     }
 }

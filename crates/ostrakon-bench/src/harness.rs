@@ -15,6 +15,7 @@ use crate::contenders::{Name, remote};
 use crate::entrants::entrants;
 use crate::figures::{BYTES, CPU, FLOOD, Figures, P50, RATE};
 use crate::measure::{Group, Measure, Pace};
+use crate::planner::LARGEST;
 use crate::server::on_core;
 use crate::table::quantity;
 
@@ -77,7 +78,7 @@ fn compare(case: Case, pace: Pace) -> Comparison {
 fn absent(measure: Measure) -> BTreeMap<Name, String> {
     let names = entrants(measure).iter().copied();
     match measure.group() {
-        Group::Local | Group::Memory | Group::Hot => BTreeMap::new(),
+        Group::Local | Group::Memory | Group::Hot | Group::Planner => BTreeMap::new(),
         Group::Remote => names
             .filter_map(|name| Some((name, remote::absence(name)?)))
             .collect(),
@@ -127,6 +128,7 @@ fn headline(figures: &Figures) -> String {
         (RATE, "/s"),
         (P50, "µs"),
         (CPU, "µs of processor"),
+        (LARGEST.lost, "ms for the largest plan"),
     ];
     let shown = named
         .iter()

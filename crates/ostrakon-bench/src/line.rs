@@ -7,6 +7,7 @@ use crate::case::{Case, Place};
 use crate::contenders::Name;
 use crate::figures::{BURST, BYTES, CPU, FLOOD, HEARTBEAT, P50, RATE, SHARE, SLOWDOWN, TAIL};
 use crate::measure::{Measure, Runtime};
+use crate::planner::SIZES;
 use crate::target::{Better, Part, Target};
 
 /// One figure of a measure, as a row will show it.
@@ -45,10 +46,16 @@ const REMOTE_ASK: Target = Target(&[
     Part::Lead(1.5, &[Name::Tonic]),
 ]);
 const REMOTE_ASK_CPU: Target = Target(&[Part::Share(1.4, Name::Limit)]);
-const REMOTE_ASK_TAIL: Target = Target(&[Part::Bound(3.0)]);
+/// With a single thread nothing can run while a large message is being encoded.
+const REMOTE_BURST: Target = Target(&[Part::Bound(5.0)]);
+/// Where even the bare limit waits longer for its turn on the processor, nobody can do better.
+const REMOTE_ASK_TAIL: Target = Target(&[Part::BoundOrShare(3.0, 1.0, Name::Limit)]);
 const REMOTE_TELL: Target = Target(&[Part::BoundOrShare(1e6, 0.8, Name::Framed)]);
 const TLS: Target = Target(&[Part::Bound(0.75)]);
 const TLS_4K: Target = Target(&[Part::Bound(0.6)]);
+const PLAN: Target = Target(&[Part::Bound(100.0)]);
+/// Ten times the shards in the time of sorting them: linear would be 10.
+const PLAN_GROWTH: Target = Target(&[Part::Bound(12.5)]);
 
 impl Line {
     /// The rows of a measure and their targets.
@@ -103,10 +110,8 @@ impl Line {
             }
             Measure::RemoteTls => vec![Self::tls(TLS)],
             Measure::RemoteTls4K => vec![Self::tls(TLS_4K)],
-            Measure::RemoteBurst => vec![
-                Self::low("", BURST, "× quiet p50", Target(&[Part::Bound(5.0)])),
-                Self::low("heartbeat", HEARTBEAT, "ms", Target(&[Part::Bound(50.0)])),
-            ],
+            Measure::RemoteBurst => Self::burst(on_two_threads(REMOTE_BURST, NO_TARGET)),
+            Measure::Plan => Self::plans(),
         }
     }
 
@@ -124,6 +129,28 @@ impl Line {
                 Target(&[Part::Bound(1.2)]),
             ),
         ]
+    }
+
+    fn burst(target: Target) -> Vec<Self> {
+        vec![
+            Self::low("", BURST, "× quiet p50", target),
+            Self::low("heartbeat", HEARTBEAT, "ms", Target(&[Part::Bound(50.0)])),
+        ]
+    }
+
+    fn plans() -> Vec<Self> {
+        let lines = SIZES.iter().flat_map(|size| {
+            let (time, growth) = match size.is_largest() {
+                true => (PLAN, PLAN_GROWTH),
+                false => (NO_TARGET, NO_TARGET),
+            };
+            let times = [size.lost, size.joined].map(|name| Self::low(name, name, "ms", time));
+            let growth = size
+                .tenth()
+                .map(|_| Self::low(size.growth, size.growth, "× a tenth", growth));
+            times.into_iter().chain(growth)
+        });
+        lines.collect()
     }
 
     /// On two cores the wake-ups outweigh the software, so only one is judged.

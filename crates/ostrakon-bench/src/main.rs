@@ -15,6 +15,7 @@ mod harness;
 mod line;
 mod machine;
 mod measure;
+mod planner;
 mod reach;
 mod remote;
 mod report;
@@ -141,6 +142,7 @@ fn run_one(name: Name, case: Case, pace: Pace) -> Result<ExitCode> {
     harness::give_up_after_a_while();
     let figures = match case.measure.group() {
         Group::Remote => remote::run(name, case, pace)?,
+        Group::Planner => planner::run(pace)?,
         Group::Local | Group::Memory | Group::Hot => {
             contenders::run(name, case.measure, case.runtime, pace)?
         }

@@ -74,6 +74,9 @@ pub(crate) enum Measure {
     /// One caller while another sends messages of 2 MiB; and the heartbeats meanwhile.
     #[value(name = "remote_burst")]
     RemoteBurst,
+    /// Who gets which shard, for groups and clusters of all sizes.
+    #[value(name = "plan")]
+    Plan,
 }
 
 impl Measure {
@@ -108,6 +111,7 @@ impl Measure {
             | Self::RemoteTls
             | Self::RemoteTls4K
             | Self::RemoteBurst => Group::Remote,
+            Self::Plan => Group::Planner,
         }
     }
 
@@ -128,6 +132,8 @@ pub(crate) enum Group {
     Hot,
     /// ask, tell and streams between two processes
     Remote,
+    /// who gets which shard
+    Planner,
 }
 
 impl Group {
@@ -136,6 +142,7 @@ impl Group {
         match self {
             Self::Local | Self::Memory | Self::Hot => &[Name::Kameo, Name::Ractor, Name::Actix],
             Self::Remote => &[Name::Tonic, Name::Ractor, Name::Kameo, Name::Coerce],
+            Self::Planner => &[],
         }
     }
 }

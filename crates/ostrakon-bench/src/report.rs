@@ -50,11 +50,17 @@ impl Report {
 
     /// The same tables for the terminal and for the documentation.
     pub(crate) fn tables(&self) -> String {
-        let (remote, local) = self
-            .rows
-            .iter()
-            .partition::<Vec<_>, _>(|row| row.group() == Group::Remote);
-        let tables = [local, remote].into_iter().filter_map(|rows| tables(&rows));
+        let of = |groups: &[Group]| {
+            let rows = self.rows.iter();
+            rows.filter(|row| groups.contains(&row.group()))
+                .collect::<Vec<_>>()
+        };
+        let parts: [&[Group]; 3] = [
+            &[Group::Local, Group::Memory, Group::Hot],
+            &[Group::Remote],
+            &[Group::Planner],
+        ];
+        let tables = parts.into_iter().filter_map(|groups| tables(&of(groups)));
         tables.collect::<Vec<_>>().join("\n")
     }
 

@@ -33,6 +33,7 @@ fn shown(group: Group) -> impl Iterator<Item = Name> {
     let limits: &[_] = match group {
         Group::Local | Group::Memory | Group::Hot => &[Name::Limit],
         Group::Remote => &[Name::Limit, Name::Framed],
+        Group::Planner => &[],
     };
     let others = limits.iter().chain(group.peers()).copied();
     [Name::Ours].into_iter().chain(others)

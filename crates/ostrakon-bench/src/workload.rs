@@ -55,6 +55,7 @@ pub(crate) fn run<C: Contender>(measure: Measure, runtime: Runtime, pace: Pace) 
             | Measure::RemoteTls
             | Measure::RemoteTls4K
             | Measure::RemoteBurst => bail!("takes two processes"),
+            Measure::Plan => bail!("takes no contender"),
         }
     })
 }

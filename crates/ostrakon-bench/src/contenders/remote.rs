@@ -39,6 +39,8 @@ const SHARDS: u64 = 256;
 pub(crate) trait Remote: Sized + Send + Sync + 'static {
     /// Why it does not take part, where it does not.
     const ABSENT: Option<&'static str> = None;
+    /// How many of its entities are told apart: those without sharding have one for all.
+    const APART: u64 = ENTITIES;
 
     /// What has to stay alive for as long as the server serves.
     type Host: Send + 'static;

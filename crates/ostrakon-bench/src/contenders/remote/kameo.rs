@@ -79,6 +79,8 @@ impl Message<Ask> for Host {
 }
 
 impl Remote for Kameo {
+    const APART: u64 = 1;
+
     type Host = ActorRef<Host>;
 
     async fn serve(link: Link) -> Result<(String, Self::Host)> {

@@ -69,6 +69,8 @@ impl Actor for Host {
 }
 
 impl Remote for Ractor {
+    const APART: u64 = 1;
+
     type Host = (ActorRef<Message>, ActorRef<NodeServerMessage>);
 
     async fn serve(link: Link) -> Result<(String, Self::Host)> {
