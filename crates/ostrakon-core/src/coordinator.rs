@@ -20,8 +20,8 @@ pub use self::action::{
 use self::{authority::Authority, leases::Leases, proposals::Proposals, rounds::Rounds};
 use crate::{
     Change, Command, ControlState, DeathProof, Entry, Failover, Granting, Handover, Holdings,
-    Incarnation, Index, LeaseTiming, NodeName, Order, OwnedShard, Ownership, Registration, Rule, Rules, ShardKey,
-    Term, Time, ToCoordinator, ToRegion,
+    Incarnation, Index, LeaseTiming, NodeName, Order, OwnedShard, Ownership, Registration, Rule,
+    Rules, ShardKey, Term, Time, ToCoordinator, ToRegion,
 };
 
 /// How often the same question about a node's health is asked.
@@ -219,7 +219,7 @@ impl Coordinator {
                 let lease = self.lease_of(incarnation);
                 self.leases.begin(incarnation, lease, now);
                 self.holds_other(incarnation);
-                self.rounds.look_now();
+                self.rounds.gather(now);
             }
             Change::Ended { incarnation, .. } => {
                 self.leases.end(incarnation);
@@ -234,7 +234,9 @@ impl Coordinator {
                 self.rounds.look_now();
             }
             Change::Granted { to, .. } => self.holds_other(to),
-            Change::Leaving { .. } | Change::GroupCreated { .. } => self.rounds.look_now(),
+            Change::Leaving { .. } => self.rounds.look_now(),
+            // Nobody can hold its shards before a node has registered that knows it.
+            Change::GroupCreated { .. } => {}
             // Whoever changes the rules wants to see them at work.
             Change::PolicySet => self.rounds.begin(now),
         }
@@ -261,7 +263,11 @@ impl Coordinator {
         let runs = self.state.members();
         let leases = runs.map(|(incarnation, member)| (incarnation, member.failover.lease()));
         self.leases.take_over(leases, now);
-        let everybody: Vec<_> = self.state.members().map(|(incarnation, _)| incarnation).collect();
+        let everybody: Vec<_> = self
+            .state
+            .members()
+            .map(|(incarnation, _)| incarnation)
+            .collect();
         for incarnation in everybody {
             self.holds_other(incarnation);
         }
@@ -352,9 +358,10 @@ impl Coordinator {
                 shards,
             } => self.released(incarnation, shards),
             ToCoordinator::Leave { incarnation } => {
-                let active = self.state.member(incarnation).is_some_and(|member| {
-                    member.state == crate::MemberState::Active
-                });
+                let active = self
+                    .state
+                    .member(incarnation)
+                    .is_some_and(|member| member.state == crate::MemberState::Active);
                 if active {
                     self.propose(Command::Leave { incarnation });
                 }
@@ -377,6 +384,11 @@ impl Coordinator {
             self.unaware.insert(incarnation);
             return;
         }
+        if self.state.is_over(nonce) {
+            let message = ToRegion::Spent { nonce };
+            actions.push(CoordinatorAction::Send { to: peer, message });
+            return;
+        }
         if let Err(reason) = self.admits(&registration, slack) {
             let message = ToRegion::Refused { nonce, reason };
             actions.push(CoordinatorAction::Send { to: peer, message });
@@ -391,7 +403,11 @@ impl Coordinator {
     }
 
     /// Whether a node could be a member; else what it has to be told.
-    fn admits(&self, registration: &Registration, slack: std::time::Duration) -> Result<(), String> {
+    fn admits(
+        &self,
+        registration: &Registration,
+        slack: std::time::Duration,
+    ) -> Result<(), String> {
         if let Failover::Lease(timing) = self.state.policy().failover
             && slack > timing.times().slack
         {
@@ -425,7 +441,11 @@ impl Coordinator {
         } else {
             self.answer(incarnation, seq, now, actions);
         }
-        if self.changed_at.get(&incarnation).is_some_and(|changed| seen < *changed) {
+        if self
+            .changed_at
+            .get(&incarnation)
+            .is_some_and(|changed| seen < *changed)
+        {
             self.unaware.insert(incarnation);
         }
     }
@@ -468,7 +488,8 @@ impl Coordinator {
     }
 
     fn takes(&self, to: Incarnation, shard: &ShardKey) -> bool {
-        let Some((member, group)) = self.state.member(to).zip(self.state.group(&shard.group)) else {
+        let Some((member, group)) = self.state.member(to).zip(self.state.group(&shard.group))
+        else {
             return false;
         };
         member.state == crate::MemberState::Active
@@ -528,47 +549,62 @@ impl Coordinator {
             #[cfg(feature = "mutants")]
             self.lose_patience();
         }
-        for incarnation in std::mem::take(&mut self.unaware) {
-            self.tell_holdings(incarnation, actions);
-        }
+        self.tell_holdings(actions);
         if let Some(id) = self.authority.begin(now) {
             actions.push(CoordinatorAction::Confirm { id });
         }
     }
 
-    fn tell_holdings(&self, incarnation: Incarnation, actions: &mut Vec<CoordinatorAction>) {
-        let Some(member) = self.state.member(incarnation) else {
-            return;
-        };
-        let registered = ToRegion::Registered {
-            nonce: member.registration.nonce,
-            incarnation,
-            failover: member.failover,
-        };
-        self.send(incarnation, registered, actions);
-        let holdings = ToRegion::Holdings(self.holdings(incarnation));
-        self.send(incarnation, holdings, actions);
+    /// Tells those who do not know what they hold.
+    fn tell_holdings(&mut self, actions: &mut Vec<CoordinatorAction>) {
+        let unaware = std::mem::take(&mut self.unaware);
+        for holdings in self.holdings(&unaware) {
+            let incarnation = holdings.incarnation;
+            let Some(member) = self.state.member(incarnation) else {
+                continue;
+            };
+            let registered = ToRegion::Registered {
+                nonce: member.registration.nonce,
+                incarnation,
+                failover: member.failover,
+            };
+            self.send(incarnation, registered, actions);
+            self.send(incarnation, ToRegion::Holdings(holdings), actions);
+        }
     }
 
-    fn holdings(&self, incarnation: Incarnation) -> Holdings {
-        let shards = self.state.groups().flat_map(|group| group.iter());
-        let own = shards.filter_map(|(shard, ownership)| {
-            let (by, epoch) = ownership.owner()?;
-            let order = match ownership {
-                Ownership::Releasing { .. } => Order::Release,
-                Ownership::Owned { .. } | Ownership::Unowned { .. } => Order::Serve,
-            };
-            (by == incarnation).then_some(OwnedShard {
-                shard,
-                epoch,
-                order,
-            })
-        });
-        Holdings {
-            incarnation,
-            at: self.state.applied(),
-            shards: own.collect(),
+    /// What these runs hold: one pass over all shards, however many runs there are.
+    fn holdings(&self, runs: &BTreeSet<Incarnation>) -> Vec<Holdings> {
+        if runs.is_empty() {
+            return Vec::new();
         }
+        let mut held: BTreeMap<Incarnation, Vec<OwnedShard>> =
+            runs.iter().map(|run| (*run, Vec::new())).collect();
+        for group in self.state.groups() {
+            for (shard, ownership) in group.iter() {
+                let order = match ownership {
+                    Ownership::Releasing { .. } => Order::Release,
+                    Ownership::Owned { .. } | Ownership::Unowned { .. } => Order::Serve,
+                };
+                if let Some((by, epoch)) = ownership.owner()
+                    && let Some(shards) = held.get_mut(&by)
+                {
+                    shards.push(OwnedShard {
+                        shard,
+                        epoch,
+                        order,
+                    });
+                }
+            }
+        }
+        let at = self.state.applied();
+        held.into_iter()
+            .map(|(incarnation, shards)| Holdings {
+                incarnation,
+                at,
+                shards,
+            })
+            .collect()
     }
 
     fn send(

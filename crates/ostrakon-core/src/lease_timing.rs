@@ -56,7 +56,9 @@ pub enum UnsafeTiming {
         drift_permille: u16,
     },
     /// A node could not renew in time.
-    #[error("a node that renews every {renew:?} may act for {hold:?} only: set hold to at least twice renew")]
+    #[error(
+        "a node that renews every {renew:?} may act for {hold:?} only: set hold to at least twice renew"
+    )]
     HoldTooShort {
         /// The pause between renewals.
         renew: Duration,
@@ -240,7 +242,10 @@ mod tests {
     fn decoded_times_are_checked() {
         let mut times = LeaseTiming::default().times();
         let text = serde_json::to_string(&LeaseTiming::default()).unwrap();
-        assert_eq!(serde_json::from_str::<LeaseTiming>(&text).unwrap(), LeaseTiming::default());
+        assert_eq!(
+            serde_json::from_str::<LeaseTiming>(&text).unwrap(),
+            LeaseTiming::default()
+        );
         times.wait = Duration::from_secs(1);
         let text = serde_json::to_string(&times).unwrap();
         assert!(serde_json::from_str::<LeaseTiming>(&text).is_err());

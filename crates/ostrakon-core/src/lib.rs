@@ -19,6 +19,8 @@ mod counters;
 mod custom_hash;
 mod id;
 mod lease_timing;
+mod membership;
+mod phi_accrual;
 mod protocol;
 mod region;
 mod rules;
@@ -28,7 +30,9 @@ mod shard_hash;
 mod shard_id;
 mod shard_key;
 mod shard_map;
+mod succession;
 mod time;
+mod vector_clock;
 
 pub use allocation::{
     AllocationView, Allocator, Balanced, Holding, InvalidRate, LeastShards, Move, MoveReason,
@@ -46,6 +50,12 @@ pub use counters::{Epoch, Incarnation, Index, Term, Version};
 pub use custom_hash::CustomHash;
 pub use id::{EntityId, EntityKind, GroupName, InvalidId, NodeName, RoleName};
 pub use lease_timing::{LeaseTimes, LeaseTiming, UnsafeTiming};
+pub use membership::{
+    Address, ClusterId, ConnectFailure, Forming, Generation, InvalidAddress, InvalidProfile,
+    InvalidTopologyConfig, Profile, Topology, TopologyAction, TopologyConfig, TopologyInput,
+    TopologyMember, TopologyMessage, TopologyRejection, TopologySnapshot, TopologyStatus,
+};
+pub use phi_accrual::{InvalidPhiConfig, PhiAccrual, PhiConfig};
 pub use protocol::{Holdings, Order, OwnedShard, ToCoordinator, ToRegion};
 pub use region::{Region, RegionAction, RegionInput, Route};
 pub use rules::{Rule, Rules};
@@ -55,4 +65,6 @@ pub use shard_hash::{ShardHash, ShardOutOfRange, shard_of, stable_hash};
 pub use shard_id::ShardId;
 pub use shard_key::ShardKey;
 pub use shard_map::{Assignment, ShardMap};
+pub use succession::{Beat, Succession};
 pub use time::Time;
+pub use vector_clock::{Author, Ordering4, VectorClock};

@@ -78,6 +78,11 @@ pub enum ToRegion {
         /// Why, and what to do.
         reason: String,
     },
+    /// The run that registered with this number is over, and it never heard of it: it has to register with another.
+    Spent {
+        /// The number.
+        nonce: u64,
+    },
     /// It may act on, counted from when it sent this renewal.
     RenewOk {
         /// Which run.

@@ -167,6 +167,13 @@ impl Region {
                     actions.push(RegionAction::Refused { reason });
                 }
             }
+            ToRegion::Spent { nonce } => {
+                let outside = matches!(self.membership, Membership::Outside);
+                if outside && nonce == self.registration.nonce {
+                    self.registration.nonce = nonce.wrapping_add(1);
+                    self.next_wakeup = now;
+                }
+            }
             ToRegion::RenewOk { incarnation, seq } => self.renewed(incarnation, seq, now),
             ToRegion::Ended { incarnation } => {
                 if self.incarnation() == Some(incarnation) {
@@ -263,7 +270,8 @@ impl Region {
         } = owned;
         let (shard, epoch) = (shard.clone(), *epoch);
         let floor = self.floors.get(&shard);
-        let given_up = floor.is_some_and(|floor| epoch <= *floor) && self.rules.keep(Rule::FloorIsKept);
+        let given_up =
+            floor.is_some_and(|floor| epoch <= *floor) && self.rules.keep(Rule::FloorIsKept);
         let held = match held {
             Some(held) if held.epoch == epoch => held,
             held => {
@@ -273,6 +281,8 @@ impl Region {
                 }
                 if given_up || *order == Order::Release {
                     self.raise_floor(&shard, epoch);
+                    let phase = Phase::Quiet;
+                    self.held.insert(shard.clone(), Held { epoch, phase });
                     released.push(Handover { shard, epoch });
                     return;
                 }
@@ -370,8 +380,19 @@ impl Region {
                 if self.leaving {
                     actions.push(send(ToCoordinator::Leave { incarnation }));
                 }
+                self.report(self.quiet_shards(), actions);
             }
         }
+    }
+
+    /// What was given up here, and is still ours as far as is known: the word of it may have been lost.
+    fn quiet_shards(&self) -> Vec<Handover> {
+        let quiet = self.held.iter().filter(|(_, held)| held.phase == Phase::Quiet);
+        let handover = |(shard, held): (&ShardKey, &Held)| Handover {
+            shard: shard.clone(),
+            epoch: held.epoch,
+        };
+        quiet.map(handover).collect()
     }
 }
 

@@ -303,6 +303,16 @@ fn shares_are_proportional_to_weights() {
 }
 
 #[test]
+fn the_fewest_shards_are_those_for_the_weight() {
+    let mut cluster = Cluster::of(8);
+    cluster.join_weighing("1.0.0", 1);
+    cluster.join_weighing("1.0.0", 3);
+    let plan = cluster.round(&by_default());
+    let to = Vec::from_iter(plan.moves.iter().map(|planned| planned.to));
+    assert_eq!(to, [1, 2, 2, 2, 1, 2, 2, 2].map(i));
+}
+
+#[test]
 fn a_weight_of_zero_counts_as_one() {
     let mut cluster = Cluster::of(10);
     cluster.join_weighing("1.0.0", 0);

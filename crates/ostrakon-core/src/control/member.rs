@@ -54,6 +54,11 @@ impl Member {
             .role
             .as_ref()
             .is_none_or(|role| self.registration.roles.contains(role));
-        has_role && self.registration.groups.iter().any(|own| own.name == group.name)
+        has_role
+            && self
+                .registration
+                .groups
+                .iter()
+                .any(|own| own.name == group.name)
     }
 }

@@ -17,7 +17,9 @@ pub struct Snapshot {
 
 /// A snapshot of a later version. It was not restored; use the version that wrote it, or a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the snapshot has format {format}, and this version reads up to {FORMAT}: use a later version")]
+#[error(
+    "the snapshot has format {format}, and this version reads up to {FORMAT}: use a later version"
+)]
 pub struct UnknownFormat {
     /// The format of the snapshot.
     pub format: u32,

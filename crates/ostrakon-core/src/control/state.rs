@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Applied, Change, Command, DeathProof, Entry, Granting, GroupSpec, Handover, Member, MemberState,
-    Moving, Ownership, Policy, Refusal, Registration,
+    Applied, Change, Command, DeathProof, Entry, Granting, GroupSpec, Handover, Member,
+    MemberState, Moving, Ownership, Policy, Refusal, Registration,
 };
 use crate::{
-    Assignment, GroupName, Incarnation, Index, NodeName, ShardId, Rule, Rules, ShardKey,
-    ShardMap, Term, Version,
+    Assignment, GroupName, Incarnation, Index, NodeName, Rule, Rules, ShardId, ShardKey, ShardMap,
+    Term, Version,
 };
 
 /// The most nodes a cluster can have.
@@ -129,7 +129,10 @@ impl ControlState {
         if self.over.contains(&registration.nonce) {
             return Some(Refusal::RunIsOver);
         }
-        let known = registration.groups.iter().filter(|group| self.groups.contains_key(&group.name));
+        let known = registration
+            .groups
+            .iter()
+            .filter(|group| self.groups.contains_key(&group.name));
         let mut differing = known.filter_map(|group| self.same_group(group).err());
         differing.next()
     }
@@ -299,7 +302,9 @@ impl ControlState {
 
     /// The live runs of nodes, in the order of their registration.
     pub fn members(&self) -> impl ExactSizeIterator<Item = (Incarnation, &Member)> {
-        self.members.iter().map(|(incarnation, member)| (*incarnation, member))
+        self.members
+            .iter()
+            .map(|(incarnation, member)| (*incarnation, member))
     }
 
     /// A live run of a node.
@@ -314,6 +319,11 @@ impl ControlState {
             .iter()
             .find(|(_, member)| member.registration.nonce == nonce);
         found.map(|(incarnation, _)| *incarnation)
+    }
+
+    /// Whether the run that registered with this number is over.
+    pub fn is_over(&self, nonce: u64) -> bool {
+        self.over.contains(&nonce)
     }
 
     /// The groups by name.
@@ -377,9 +387,15 @@ impl GroupState {
                     changes.push(Change::Freed { shard, by, epoch });
                 }
                 Ownership::Releasing { by, epoch, to } if to == Some(incarnation) => {
-                    *ownership = Ownership::Releasing { by, epoch, to: None };
+                    *ownership = Ownership::Releasing {
+                        by,
+                        epoch,
+                        to: None,
+                    };
                 }
-                Ownership::Unowned { .. } | Ownership::Owned { .. } | Ownership::Releasing { .. } => {}
+                Ownership::Unowned { .. }
+                | Ownership::Owned { .. }
+                | Ownership::Releasing { .. } => {}
             }
         }
     }

@@ -30,7 +30,8 @@ impl Authority {
     /// A renewal has been heard.
     pub(super) fn ask(&mut self, renewal: Renewal) {
         // Of several renewals of one run only the last matters.
-        self.waiting.retain(|(incarnation, _)| *incarnation != renewal.0);
+        self.waiting
+            .retain(|(incarnation, _)| *incarnation != renewal.0);
         self.waiting.push(renewal);
     }
 

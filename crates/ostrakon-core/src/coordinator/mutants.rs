@@ -1,9 +1,7 @@
 //! What a coordinator does wrong when a rule is left out on purpose. Not part of any real one.
 
 use super::{Coordinator, CoordinatorAction};
-use crate::{
-    Command, Entry, Granting, Handover, Index, Order, OwnedShard, Ownership, Rule, ToRegion,
-};
+use crate::{Command, Entry, Handover, Index, Order, OwnedShard, Ownership, Rule, ToRegion};
 
 impl Coordinator {
     /// Tells new owners of their shards before the log knows of it.
@@ -22,16 +20,17 @@ impl Coordinator {
             let Command::Grant(grants) = &entry.command else {
                 continue;
             };
-            for Granting { to, .. } in grants {
-                let mut holdings = self.holdings(*to);
+            let owners = grants.iter().map(|grant| grant.to).collect();
+            for mut holdings in self.holdings(&owners) {
+                let to = holdings.incarnation;
                 holdings.at = at;
-                let granted = grants.iter().filter(|grant| grant.to == *to);
+                let granted = grants.iter().filter(|grant| grant.to == to);
                 holdings.shards.extend(granted.map(|grant| OwnedShard {
                     shard: grant.shard.clone(),
                     epoch: at.into(),
                     order: Order::Serve,
                 }));
-                self.send(*to, ToRegion::Holdings(holdings), actions);
+                self.send(to, ToRegion::Holdings(holdings), actions);
             }
         }
     }

@@ -11,12 +11,16 @@ use std::{
 use super::leases::Leases;
 use crate::{
     AllocationView, Allocator, Balanced, Command, ControlState, Granting, GroupState, Holding,
-    Incarnation, LeastShards, MemberState, Move, MoveReason, Moving, NodeView, Ownership, Placement,
-    ShardKey, Stance, Time,
+    Incarnation, LeastShards, MemberState, Move, MoveReason, Moving, NodeView, Ownership,
+    Placement, ShardKey, Stance, Time,
 };
 
 /// How soon to look again when a shard without an owner could not be placed.
 const RETRY: Duration = Duration::from_secs(1);
+/// When nodes begin, others are likely to follow: shards without an owner wait so long for the next one, lest the first gets all.
+const GATHER: Duration = Duration::from_millis(300);
+/// But no longer than this.
+const GATHER_MOST: Duration = Duration::from_secs(3);
 /// So many shards that somebody wants are remembered; whoever wants another asks again.
 const MOST_WANTED: usize = 4096;
 
@@ -24,6 +28,8 @@ const MOST_WANTED: usize = 4096;
 pub(super) struct Rounds {
     look_at: Option<Time>,
     next_round: Option<Time>,
+    /// Since when nodes have been beginning.
+    gathering: Option<Time>,
     wanted: BTreeSet<ShardKey>,
 }
 
@@ -45,6 +51,14 @@ impl Rounds {
 
     pub(super) fn look_now(&mut self) {
         self.look_at = Some(Time::ZERO);
+    }
+
+    /// A node has begun.
+    pub(super) fn gather(&mut self, now: Time) {
+        let since = *self.gathering.get_or_insert(now);
+        if self.look_at.is_none_or(|time| time > now) {
+            self.look_at = Some((now + GATHER).min(since + GATHER_MOST));
+        }
     }
 
     pub(super) fn wanted(&mut self, shard: ShardKey) {
@@ -85,6 +99,7 @@ impl Rounds {
             look.plan(&self.wanted, &mut room, &mut found);
         }
         self.wanted.clear();
+        self.gathering = None;
         self.look_at = found.unplaced.then_some(now + RETRY);
         let grants = (!found.grants.is_empty()).then_some(Command::Grant(found.grants));
         let moves = (!found.moves.is_empty()).then_some(Command::BeginMove(found.moves));
@@ -117,7 +132,10 @@ impl Look<'_> {
             Placement::AtOnce => balanced.plan(&view).moves,
             Placement::AtFirstAccess => LeastShards { balanced }.plan(&view).moves,
         };
-        let placed = moves.iter().filter(|planned| planned.from.is_none()).count();
+        let placed = moves
+            .iter()
+            .filter(|planned| planned.from.is_none())
+            .count();
         match policy.placement {
             Placement::AtOnce => found.unplaced |= view.unowned().count() > placed,
             Placement::AtFirstAccess => self.place_wanted(&view, balanced, wanted, found),
@@ -136,7 +154,10 @@ impl Look<'_> {
         found: &mut Found,
     ) {
         let mut shards = view.shards.to_vec();
-        for key in wanted.iter().filter(|key| key.group == self.group.spec.name) {
+        for key in wanted
+            .iter()
+            .filter(|key| key.group == self.group.spec.name)
+        {
             let view = AllocationView {
                 nodes: view.nodes,
                 shards: &shards,

@@ -3,9 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::*;
-use crate::{
-    GroupName, GroupSpec, LeaseTiming, NodeVersion, Policy, ShardCount, ShardId,
-};
+use crate::{GroupName, GroupSpec, LeaseTiming, NodeVersion, Policy, ShardCount, ShardId};
 
 /// A coordinator, the log, and what the coordinator wanted besides.
 struct Desk {
@@ -99,9 +97,14 @@ impl Desk {
         self.step(CoordinatorInput::Heard(message));
     }
 
+    /// A node joins, and has its share as far as it gets one at once.
     fn join(&mut self, name: &str, nonce: u64) -> Incarnation {
         self.hear(register(name, nonce));
-        self.coordinator.state().registered(nonce).expect("registered")
+        self.after(Duration::from_millis(400));
+        self.coordinator
+            .state()
+            .registered(nonce)
+            .expect("registered")
     }
 
     fn renew(&mut self, incarnation: Incarnation, seq: u64) {
@@ -122,9 +125,7 @@ impl Desk {
     }
 
     fn answered(&self, incarnation: Incarnation) -> usize {
-        let renewed = |said: &&(String, ToRegion)| {
-            matches!(said.1, ToRegion::RenewOk { incarnation: to, .. } if to == incarnation)
-        };
+        let renewed = |said: &&(String, ToRegion)| matches!(said.1, ToRegion::RenewOk { incarnation: to, .. } if to == incarnation);
         self.said.iter().filter(renewed).count()
     }
 
@@ -175,13 +176,37 @@ fn the_first_node_gets_every_shard_and_is_told_so() {
     let mut desk = Desk::leading();
     let a = desk.join("a", 1);
     assert_eq!(desk.has(a), 12);
-    let told = desk.said.iter().rev().find_map(|(to, message)| match message {
-        ToRegion::Holdings(holdings) => Some((to, holdings)),
-        _ => None,
-    });
+    let told = desk
+        .said
+        .iter()
+        .rev()
+        .find_map(|(to, message)| match message {
+            ToRegion::Holdings(holdings) => Some((to, holdings)),
+            _ => None,
+        });
     let (to, holdings) = told.expect("it is told");
     assert_eq!((to.as_str(), holdings.shards.len()), ("a", 12));
     assert_eq!(holdings.incarnation, a);
+}
+
+#[test]
+fn nodes_that_begin_together_share_the_shards_at_once() {
+    let mut desk = Desk::leading();
+    for (nonce, name) in ["a", "b", "c"].into_iter().enumerate() {
+        desk.hear(register(name, nonce as u64));
+        desk.after(Duration::from_millis(100));
+    }
+    desk.after(Duration::from_millis(400));
+    let runs: Vec<Incarnation> = desk
+        .coordinator
+        .state()
+        .members()
+        .map(|(run, _)| run)
+        .collect();
+    assert_eq!(
+        runs.iter().map(|run| desk.has(*run)).collect::<Vec<_>>(),
+        [4, 4, 4]
+    );
 }
 
 #[test]
@@ -195,7 +220,10 @@ fn nothing_is_said_before_it_is_in_the_log() {
     assert!(!desk.said.iter().any(|(to, _)| to == "b"));
     desk.fate = AppendOutcome::Done;
     desk.after(seconds(1));
-    assert!(desk.said.iter().any(|(to, _)| to == "b"), "it was tried again");
+    assert!(
+        desk.said.iter().any(|(to, _)| to == "b"),
+        "it was tried again"
+    );
 }
 
 #[test]
@@ -215,8 +243,15 @@ fn a_renewal_is_answered_after_a_check_that_began_after_it() {
     assert_eq!(desk.checks.len(), 1);
     desk.renew(a, 2);
     desk.confirm(ConfirmOutcome::Confirmed);
-    let first: Vec<_> = desk.said.iter().filter(|(_, said)| matches!(said, ToRegion::RenewOk { seq: 2, .. })).collect();
-    assert!(first.is_empty(), "that check began before the second renewal");
+    let first: Vec<_> = desk
+        .said
+        .iter()
+        .filter(|(_, said)| matches!(said, ToRegion::RenewOk { seq: 2, .. }))
+        .collect();
+    assert!(
+        first.is_empty(),
+        "that check began before the second renewal"
+    );
     assert_eq!(desk.answered(a), 1);
     desk.after(seconds(1));
     desk.confirm(ConfirmOutcome::Confirmed);
@@ -236,10 +271,10 @@ fn one_that_learns_that_it_is_deposed_answers_nobody() {
 #[test]
 fn a_silent_node_is_expired_after_the_wait_and_not_before() {
     let mut desk = Desk::leading();
+    let heard = desk.now;
     let (a, b) = (desk.join("a", 1), desk.join("b", 2));
     let mut seq = 0;
-    let mut keep_alive = |desk: &mut Desk, time: Duration| {
-        let end = desk.now + time;
+    let mut keep_alive = |desk: &mut Desk, end: Time| {
         while desk.now < end {
             seq += 1;
             desk.renew(b, seq);
@@ -247,9 +282,9 @@ fn a_silent_node_is_expired_after_the_wait_and_not_before() {
             desk.after(seconds(1).min(end.saturating_since(desk.now)));
         }
     };
-    keep_alive(&mut desk, wait() - Duration::from_millis(10));
+    keep_alive(&mut desk, heard + (wait() - Duration::from_millis(10)));
     assert!(desk.is_member(a));
-    keep_alive(&mut desk, Duration::from_millis(20));
+    keep_alive(&mut desk, heard + (wait() + Duration::from_millis(10)));
     assert!(!desk.is_member(a));
     assert!(desk.is_member(b));
     assert_eq!(desk.has(b), 12);
@@ -331,7 +366,10 @@ fn proof_of_death_ends_a_node_at_once_and_suspicion_does_not() {
     assert_eq!(desk.probed, [a], "asked once for both");
     for answer in [Liveness::Alive, Liveness::Unknown] {
         let incarnation = a;
-        desk.step(CoordinatorInput::Health { incarnation, answer });
+        desk.step(CoordinatorInput::Health {
+            incarnation,
+            answer,
+        });
         assert!(desk.is_member(a));
     }
     desk.step(CoordinatorInput::Health {
@@ -368,11 +406,17 @@ fn a_rule_that_changes_holds_for_those_who_begin_under_it() {
         unreachable!()
     };
     let slack = Duration::from_millis(500);
-    desk.hear(ToCoordinator::Register { registration, slack });
+    desk.hear(ToCoordinator::Register {
+        registration,
+        slack,
+    });
     let b = desk.coordinator.state().registered(2).expect("registered");
     desk.after(seconds(6));
     assert!(!desk.is_member(b), "its wait is short");
-    assert!(desk.is_member(a), "it may act for longer than the new rule allows");
+    assert!(
+        desk.is_member(a),
+        "it may act for longer than the new rule allows"
+    );
     desk.after(seconds(7));
     assert!(!desk.is_member(a));
 }
@@ -383,7 +427,11 @@ fn an_append_of_which_nobody_knows_is_resolved_by_reading() {
     desk.fate = AppendOutcome::Unknown;
     let entries = desk.log.len();
     desk.hear(register("a", 1));
-    assert_eq!(desk.log.len(), entries, "it is not in the log, and is not tried again blindly");
+    assert_eq!(
+        desk.log.len(),
+        entries,
+        "it is not in the log, and is not tried again blindly"
+    );
     desk.fate = AppendOutcome::Done;
     let a = desk.join("a", 1);
     assert_eq!(desk.has(a), 12);
@@ -415,7 +463,10 @@ fn a_takeover_that_lost_the_race_leaves_it_following() {
     assert_eq!(desk.coordinator.leads(), None);
     desk.fate = AppendOutcome::Done;
     desk.step(CoordinatorInput::Lead);
-    assert!(desk.coordinator.leads().is_some(), "the next attempt builds on what was read");
+    assert!(
+        desk.coordinator.leads().is_some(),
+        "the next attempt builds on what was read"
+    );
 }
 
 #[test]
@@ -452,9 +503,11 @@ fn a_move_is_granted_on_only_after_its_release() {
 fn moving(desk: &Desk, from: Incarnation) -> Vec<Handover> {
     let state = desk.coordinator.state();
     let shards = state.groups().flat_map(|group| group.iter());
-    let releasing = shards.filter_map(|(shard, ownership)| match ownership {
-        Ownership::Releasing { by, epoch, .. } if by == from => Some(Handover { shard, epoch }),
-        _ => None,
+    let releasing = shards.filter_map(|(shard, ownership)| {
+        let Ownership::Releasing { by, epoch, .. } = ownership else {
+            return None;
+        };
+        (by == from).then_some(Handover { shard, epoch })
     });
     releasing.collect()
 }
@@ -470,8 +523,14 @@ fn a_node_that_leaves_is_emptied_and_goes() {
         assert!(shards.len() <= 8, "no more at once than the policy allows");
         let incarnation = a;
         desk.hear(ToCoordinator::Gone { incarnation });
-        assert!(desk.is_member(a) || shards.is_empty(), "it still owns something");
-        desk.hear(ToCoordinator::Released { incarnation, shards });
+        assert!(
+            desk.is_member(a) || shards.is_empty(),
+            "it still owns something"
+        );
+        desk.hear(ToCoordinator::Released {
+            incarnation,
+            shards,
+        });
     }
     assert_eq!((desk.has(a), desk.has(b)), (0, 12));
     desk.hear(ToCoordinator::Gone { incarnation: a });
@@ -521,7 +580,10 @@ fn a_node_whose_code_may_run_on_for_too_long_is_refused_in_words() {
         unreachable!()
     };
     let slack = seconds(3);
-    desk.hear(ToCoordinator::Register { registration, slack });
+    desk.hear(ToCoordinator::Register {
+        registration,
+        slack,
+    });
     let Some((_, ToRegion::Refused { reason, .. })) = desk.said.last() else {
         panic!("{:?}", desk.said);
     };
@@ -542,8 +604,17 @@ fn a_node_that_knows_less_is_told_again() {
         ok_seq: 0,
         seen: Index::default(),
     });
-    assert!(desk.said.iter().any(|(_, said)| matches!(said, ToRegion::Holdings(_))));
+    assert!(
+        desk.said
+            .iter()
+            .any(|(_, said)| matches!(said, ToRegion::Holdings(_)))
+    );
     desk.said.clear();
     desk.renew(a, 2);
-    assert!(!desk.said.iter().any(|(_, said)| matches!(said, ToRegion::Holdings(_))));
+    assert!(
+        !desk
+            .said
+            .iter()
+            .any(|(_, said)| matches!(said, ToRegion::Holdings(_)))
+    );
 }

@@ -45,7 +45,14 @@ fn member() -> Region {
     region.step(at(9), RegionInput::Wake);
     hear(&mut region, at(10), registered(70, RUN));
     let seq = 1;
-    hear(&mut region, at(11), ToRegion::RenewOk { incarnation: RUN, seq });
+    hear(
+        &mut region,
+        at(11),
+        ToRegion::RenewOk {
+            incarnation: RUN,
+            seq,
+        },
+    );
     region
 }
 
@@ -132,13 +139,31 @@ fn a_lease_with_less_slack_than_it_needs_is_not_agreed_to() {
 #[test]
 fn the_lease_counts_from_when_the_renewal_was_sent() {
     let mut region = member();
-    assert_eq!(region.acts_until(), Some(at(19)), "sent at 10, answered at 11");
+    assert_eq!(
+        region.acts_until(),
+        Some(at(19)),
+        "sent at 10, answered at 11"
+    );
     let incarnation = RUN;
-    hear(&mut region, at(18), ToRegion::RenewOk { incarnation, seq: 1 });
+    hear(
+        &mut region,
+        at(18),
+        ToRegion::RenewOk {
+            incarnation,
+            seq: 1,
+        },
+    );
     assert_eq!(region.acts_until(), Some(at(19)));
     let other = Incarnation::new(6);
     let seq = 2;
-    hear(&mut region, at(18), ToRegion::RenewOk { incarnation: other, seq });
+    hear(
+        &mut region,
+        at(18),
+        ToRegion::RenewOk {
+            incarnation: other,
+            seq,
+        },
+    );
     assert_eq!(region.acts_until(), Some(at(19)));
 }
 
@@ -157,15 +182,27 @@ fn a_shard_acts_while_it_is_held_and_the_lease_lasts() {
 fn a_shard_is_released_when_it_is_quiet_and_not_before() {
     let mut region = member();
     hear(&mut region, at(12), holdings(20, &[(1, 20, Order::Serve)]));
-    let actions = hear(&mut region, at(12), holdings(21, &[(1, 20, Order::Release)]));
+    let actions = hear(
+        &mut region,
+        at(12),
+        holdings(21, &[(1, 20, Order::Release)]),
+    );
     let (shard, epoch) = (shard(1), Epoch::new(20));
     let drain = RegionAction::Drain {
         shard: shard.clone(),
         epoch,
     };
     assert_eq!(actions, [drain]);
-    assert_eq!(region.route(&shard), Route::Nowhere, "nothing new is let in");
-    assert_eq!(region.acts(&shard, at(12)), Some(epoch), "what runs finishes");
+    assert_eq!(
+        region.route(&shard),
+        Route::Nowhere,
+        "nothing new is let in"
+    );
+    assert_eq!(
+        region.acts(&shard, at(12)),
+        Some(epoch),
+        "what runs finishes"
+    );
     let quiet = RegionInput::Quiet {
         shard: shard.clone(),
         epoch,
@@ -173,14 +210,22 @@ fn a_shard_is_released_when_it_is_quiet_and_not_before() {
     assert_eq!(region.step(at(12), quiet.clone()), [released(1, 20)]);
     assert_eq!(region.acts(&shard, at(12)), None);
     assert_eq!(region.step(at(12), quiet), [], "once");
-    let again = hear(&mut region, at(12), holdings(22, &[(1, 20, Order::Release)]));
+    let again = hear(
+        &mut region,
+        at(12),
+        holdings(22, &[(1, 20, Order::Release)]),
+    );
     assert_eq!(again, [released(1, 20)], "the word was lost");
 }
 
 #[test]
 fn a_shard_that_it_never_had_is_released_at_once_and_never_taken_up() {
     let mut region = member();
-    let actions = hear(&mut region, at(12), holdings(21, &[(1, 20, Order::Release)]));
+    let actions = hear(
+        &mut region,
+        at(12),
+        holdings(21, &[(1, 20, Order::Release)]),
+    );
     assert_eq!(actions, [released(1, 20)]);
     let late = hear(&mut region, at(12), holdings(22, &[(1, 20, Order::Serve)]));
     assert_eq!(late, [released(1, 20)]);
@@ -193,7 +238,10 @@ fn older_holdings_and_those_of_another_run_are_ignored() {
     let mut region = member();
     hear(&mut region, at(12), holdings(20, &[(1, 20, Order::Serve)]));
     assert_eq!(hear(&mut region, at(12), holdings(20, &[])), []);
-    assert_eq!(hear(&mut region, at(12), holdings(19, &[(2, 19, Order::Serve)])), []);
+    assert_eq!(
+        hear(&mut region, at(12), holdings(19, &[(2, 19, Order::Serve)])),
+        []
+    );
     let ToRegion::Holdings(mut other) = holdings(30, &[]) else {
         unreachable!()
     };
@@ -236,7 +284,11 @@ fn unanswered_it_renews_more_often() {
         region.step(now, RegionInput::Wake);
         sent.push(now);
     }
-    assert_eq!(sent[0], at(14), "answered in time, it waits for the regular moment");
+    assert_eq!(
+        sent[0],
+        at(14),
+        "answered in time, it waits for the regular moment"
+    );
     for pair in sent.windows(2) {
         assert_eq!(pair[1].saturating_since(pair[0]), renewals::RETRY);
     }
@@ -292,9 +344,16 @@ fn what_is_elsewhere_is_found_by_the_newest_map() {
     let new = old.with(&key.group, key.shard, owned_by("b"));
     region.step(at(12), RegionInput::Map(new));
     region.step(at(12), RegionInput::Map(old.clone()));
-    assert_eq!(region.route(&key), Route::There(owned_by("b").as_ref().unwrap()));
+    assert_eq!(
+        region.route(&key),
+        Route::There(owned_by("b").as_ref().unwrap())
+    );
     let mine = old.with(&key.group, key.shard, owned_by("a"));
     let mine = mine.with(&key.group, key.shard, owned_by("a"));
     region.step(at(12), RegionInput::Map(mine));
-    assert_eq!(region.route(&key), Route::Nowhere, "the map says so, but nobody has granted it");
+    assert_eq!(
+        region.route(&key),
+        Route::Nowhere,
+        "the map says so, but nobody has granted it"
+    );
 }
