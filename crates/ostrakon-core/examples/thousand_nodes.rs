@@ -108,7 +108,10 @@ impl Cluster {
                 match action {
                     RegionAction::Send(message) => self.to_coordinator.push(message),
                     RegionAction::Open { .. } => opened += 1,
-                    _ => {}
+                    RegionAction::Drain { .. }
+                    | RegionAction::Fence { .. }
+                    | RegionAction::Refused { .. }
+                    | RegionAction::Left => {}
                 }
             }
         }

@@ -387,7 +387,10 @@ impl Region {
 
     /// What was given up here, and is still ours as far as is known: the word of it may have been lost.
     fn quiet_shards(&self) -> Vec<Handover> {
-        let quiet = self.held.iter().filter(|(_, held)| held.phase == Phase::Quiet);
+        let quiet = self
+            .held
+            .iter()
+            .filter(|(_, held)| held.phase == Phase::Quiet);
         let handover = |(shard, held): (&ShardKey, &Held)| Handover {
             shard: shard.clone(),
             epoch: held.epoch,

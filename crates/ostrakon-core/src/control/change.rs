@@ -102,6 +102,12 @@ pub enum Refusal {
         /// Which run.
         incarnation: Incarnation,
     },
+    /// It said goodbye when it owned nothing, and has been granted something since.
+    #[error("{incarnation} said goodbye and still owns shards")]
+    StillOwns {
+        /// Which run.
+        incarnation: Incarnation,
+    },
     /// This registration has been made before.
     #[error("the registration was made before, as {incarnation}")]
     Registered {

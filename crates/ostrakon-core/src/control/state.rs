@@ -172,6 +172,9 @@ impl ControlState {
         proof: Option<DeathProof>,
         applied: &mut Applied,
     ) -> Result<(), Refusal> {
+        if proof == Some(DeathProof::Left) && !self.holds_nothing(incarnation) {
+            return Err(Refusal::StillOwns { incarnation });
+        }
         let member = self
             .members
             .remove(&incarnation)

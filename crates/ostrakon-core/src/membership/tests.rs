@@ -294,20 +294,7 @@ fn one_observer_accuses_and_a_second_puts_down() {
     let mut topology = alone("a");
     let peers = ["b", "c", "d"].map(|name| record(name, 1, 1, TopologyStatus::Up));
     tell_records(&mut topology, at(1), &peers);
-    let quiet = |now: Time, topology: &mut Topology| {
-        // `c` and `d` answer every ping, `b` never does.
-        let actions = topology.step(now, TopologyInput::Tick);
-        for name in ["c", "d"] {
-            for body in sent_to(&actions, name) {
-                if let Body::Ping(number) = body {
-                    say(topology, now, name, Body::Pong(*number));
-                }
-            }
-        }
-    };
-    while let Some(next) = topology.next_wakeup().filter(|next| *next < at(20_000)) {
-        quiet(next, &mut topology);
-    }
+    run_with(&mut topology, at(20_000), &["c", "d"]);
     let accused = topology.member(&node("b")).unwrap().clone();
     assert_eq!(
         (accused.status, &accused.accusers[..]),
@@ -320,19 +307,81 @@ fn one_observer_accuses_and_a_second_puts_down() {
     assert_eq!(status(&topology, "c"), Some(TopologyStatus::Up));
 }
 
+/// Steps it until `end`, while each of `answering` answers its pings at once.
+fn run_with(topology: &mut Topology, end: Time, answering: &[&str]) {
+    while let Some(next) = topology.next_wakeup().filter(|next| *next < end) {
+        let actions = topology.step(next, TopologyInput::Tick);
+        for name in answering {
+            for body in sent_to(&actions, name) {
+                if let Body::Ping(number) = body {
+                    say(topology, next, name, Body::Pong(*number));
+                }
+            }
+        }
+    }
+}
+
+fn accused(topology: &Topology) -> Vec<NodeName> {
+    let members = topology.snapshot().members;
+    let accused = members
+        .into_iter()
+        .filter(|member| !member.accusers.is_empty());
+    accused.map(|member| member.name).collect()
+}
+
+/// With one neighbour only, nothing but its own lateness tells it that the silence was its own.
 #[test]
 fn an_observer_that_slept_accuses_nobody_for_it() {
     let mut topology = alone("a");
     tell_records(
         &mut topology,
         at(1),
-        &["b", "c", "d"].map(|name| record(name, 1, 1, TopologyStatus::Up)),
+        &[record("b", 1, 1, TopologyStatus::Up)],
     );
-    run_alone(&mut topology, Duration::from_secs(1));
+    run_with(&mut topology, at(20_000), &["b"]);
     topology.step(at(60_000), TopologyInput::Tick);
-    for name in ["b", "c", "d"] {
-        assert_eq!(topology.member(&node(name)).unwrap().accusers, []);
+    run_with(&mut topology, at(63_000), &[]);
+    assert_eq!(accused(&topology), []);
+    run_with(&mut topology, at(70_000), &[]);
+    assert_eq!(accused(&topology), [node("b")]);
+}
+
+#[test]
+fn an_observer_that_hears_most_fall_silent_at_once_waits_longer() {
+    let silent_for_4_s = |answering: &[&str]| {
+        let mut topology = alone("a");
+        let peers = ["b", "c", "d", "e"].map(|name| record(name, 1, 1, TopologyStatus::Up));
+        tell_records(&mut topology, at(1), &peers);
+        run_with(&mut topology, at(20_000), &["b", "c", "d", "e"]);
+        run_with(&mut topology, at(24_000), answering);
+        accused(&topology)
+    };
+    assert_eq!(silent_for_4_s(&["b", "c"]), [node("d"), node("e")]);
+    assert_eq!(silent_for_4_s(&["b"]), []);
+}
+
+#[test]
+fn only_a_change_of_its_own_bumps_a_clock() {
+    let mut topology = alone("a");
+    let clock = |topology: &Topology, name: &str| {
+        let segment = topology.view.segment(Segment::of(&node(name)));
+        segment
+            .unwrap()
+            .clock
+            .iter()
+            .map(|(_, count)| count)
+            .sum::<u64>()
+    };
+    let heard = record("b", 1, 1, TopologyStatus::Up);
+    for _ in 0..3 {
+        tell_records(&mut topology, at(1), std::slice::from_ref(&heard));
     }
+    assert_eq!((clock(&topology, "a"), clock(&topology, "b")), (1, 0));
+    topology.speak();
+    assert_eq!(clock(&topology, "a"), 1, "it said nothing new");
+    let profile = Profile::default().with_weight(7);
+    topology.step(at(1), TopologyInput::Describe(profile));
+    assert_eq!(clock(&topology, "a"), 2);
 }
 
 #[test]
