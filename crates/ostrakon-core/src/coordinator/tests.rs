@@ -176,15 +176,10 @@ fn the_first_node_gets_every_shard_and_is_told_so() {
     let mut desk = Desk::leading();
     let a = desk.join("a", 1);
     assert_eq!(desk.has(a), 12);
-    let told = desk
-        .said
-        .iter()
-        .rev()
-        .find_map(|(to, message)| match message {
-            ToRegion::Holdings(holdings) => Some((to, holdings)),
-            _ => None,
-        });
-    let (to, holdings) = told.expect("it is told");
+    let (to, message) = desk.said.last().expect("it is told");
+    let ToRegion::Holdings(holdings) = message else {
+        panic!("{message:?}");
+    };
     assert_eq!((to.as_str(), holdings.shards.len()), ("a", 12));
     assert_eq!(holdings.incarnation, a);
 }
