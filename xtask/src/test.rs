@@ -18,7 +18,7 @@ use crate::report::{Report, Verdict};
 use crate::tally::Tally;
 use crate::{packages, purity};
 
-/// Check everything: format, lints, purity, tests, docs, examples, demo
+/// Check everything: format, lints, purity, tests, simulation, docs, examples, demo
 ///
 /// Never writes to the source tree. Ends with a table of the steps and, as its last line,
 /// `N passed, M failed, K skipped`; the exit code is 1 if anything failed.
@@ -52,6 +52,8 @@ enum Step {
     Purity,
     /// Unit and integration tests
     Test,
+    /// Ownership holds in simulated cluster-hours with faults, and every broken rule is noticed
+    Simulation,
     /// Examples in the documentation compile and run
     Doctest,
     /// The documentation builds without a warning
@@ -113,6 +115,7 @@ impl Step {
             Self::Clippy => one("clippy --workspace --all-targets -- -D warnings"),
             Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
             Self::Test => counted("test --workspace --lib --bins --tests --no-fail-fast"),
+            Self::Simulation => simulation(),
             Self::Doctest => counted("test --workspace --doc --no-fail-fast"),
             Self::Doc => doc(),
             Self::Examples => examples(),
@@ -128,6 +131,7 @@ impl Step {
             Self::Fmt
             | Self::Purity
             | Self::Test
+            | Self::Simulation
             | Self::Doctest
             | Self::Doc
             | Self::Examples
@@ -179,6 +183,27 @@ fn doc() -> anyhow::Result<Tally> {
     command.env("RUSTDOCFLAGS", "-D warnings");
     child::run(command, None)?.require_success()?;
     Ok(Tally::ONE_PASSED)
+}
+
+/// A share of what the simulator can do; `--hours 100` is for whoever has changed a decision.
+fn simulation() -> anyhow::Result<Tally> {
+    let mut tally = Tally::NOTHING;
+    for arguments in [
+        "-- --hours 20 --plane managed",
+        "-- --hours 20 --plane peer",
+        "-- --mutants",
+    ] {
+        println!("--- simulation {arguments}");
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        tally += match run_release("ostrakon-sim", &arguments) {
+            Ok(_) => Tally::ONE_PASSED,
+            Err(error) => {
+                println!("error: {error:#}");
+                Tally::ONE_FAILED
+            }
+        };
+    }
+    Ok(tally)
 }
 
 fn examples() -> anyhow::Result<Tally> {
