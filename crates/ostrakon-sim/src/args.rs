@@ -56,8 +56,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn plane(&self) -> Plane {
-        let of_mutant = self.mutant.map_or(Plane::Managed, Mutant::plane);
-        self.plane.unwrap_or(of_mutant)
+        let only = self.mutant.and_then(Mutant::only_in);
+        self.plane.or(only).unwrap_or(Plane::Managed)
     }
 
     pub(crate) fn mutant(&self) -> Option<Mutant> {

@@ -145,14 +145,22 @@ pub(crate) enum LogRequest {
         term: Option<Term>,
         leads: Option<u64>,
     },
-    /// `wanted`: by the coordinator.
     Read {
         from: Index,
-        wanted: bool,
+        reader: Reader,
     },
     Beat {
         term: Term,
     },
+}
+
+/// Who wants to know what is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// The coordinator, which waits for it.
+    Coordinator,
+    /// Whoever drives it, now and then.
+    Driver,
 }
 
 /// What the log says.
@@ -171,7 +179,7 @@ pub(crate) enum LogAnswer {
     Entries {
         entries: Vec<(Index, Rc<Entry>)>,
         beat: (Term, u64),
-        wanted: bool,
+        reader: Reader,
     },
     Beaten,
     /// It was surely not done.

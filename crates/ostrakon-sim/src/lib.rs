@@ -21,6 +21,7 @@ mod mutant;
 mod network;
 mod node;
 mod oracle;
+mod ran;
 mod setup;
 mod site;
 mod storage;
@@ -35,9 +36,10 @@ pub use self::{
     campaign::{Campaign, Totals},
     dice::Dice,
     mutant::{MUTANTS, Mutant},
+    ran::Ran,
     setup::Plane,
     tally::Tally,
     trace::Writing,
     violation::Violation,
-    world::{Ran, run},
+    world::run,
 };

@@ -81,11 +81,7 @@ fn mutants(args: &Args) -> bool {
 }
 
 fn hunt(mutant: Mutant, args: &Args) -> Totals {
-    // Some mistakes can only be made among peers.
-    let plane = match mutant.plane() {
-        Plane::Managed => args.plane(),
-        Plane::Peer => Plane::Peer,
-    };
+    let plane = mutant.only_in().unwrap_or_else(|| args.plane());
     let limit = match mutant.harms() {
         true => args.schedules,
         false => args.schedules.min(HARMLESS),

@@ -101,12 +101,20 @@ impl Mutant {
         )
     }
 
-    /// The plane in which it does its harm.
-    pub fn plane(self) -> Plane {
-        if self == Self::LeaderWithoutQuorum {
-            Plane::Peer
-        } else {
-            Plane::Managed
+    /// The only plane in which the mistake can be made, if there is one.
+    pub fn only_in(self) -> Option<Plane> {
+        match self {
+            Self::LeaderWithoutQuorum => Some(Plane::Peer),
+            Self::LogTakesAll | Self::LogWithoutIndexes => Some(Plane::Managed),
+            Self::Without(_)
+            | Self::WaitWithoutDrift
+            | Self::WaitWithoutSlack
+            | Self::NoMargin
+            | Self::EndlessTermination
+            | Self::CheckOutsideTheLock
+            | Self::SilenceIsDeath
+            | Self::UnknownIsDone
+            | Self::UnknownIsRetried => None,
         }
     }
 }

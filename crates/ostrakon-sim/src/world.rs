@@ -32,12 +32,11 @@ use crate::{
     network::Network,
     node::Node,
     oracle::Oracle,
+    ran::Ran,
     setup::{Plane, Setup},
     site::Site,
     storage::Storage,
-    tally::Tally,
     trace::{Trace, Writing},
-    violation::Violation,
     voters::Voters,
 };
 
@@ -65,23 +64,6 @@ pub(crate) struct World {
     is_calm: bool,
     /// The asks by which it is seen that all is well, once it is.
     proof: Option<Vec<usize>>,
-}
-
-/// What became of a schedule.
-#[derive(Clone, Debug)]
-pub struct Ran {
-    /// The number of the trace.
-    pub hash: u64,
-    /// How many events there were.
-    pub events: u64,
-    /// How long it lasted, in simulated nanoseconds.
-    pub lasted: Moment,
-    /// What happened.
-    pub tally: Tally,
-    /// What should not have happened.
-    pub violation: Option<Violation>,
-    /// The last events, if they were kept.
-    pub last: Vec<String>,
 }
 
 /// Runs the schedule of a seed.

@@ -6,7 +6,7 @@ use ostrakon_core::{AppendOutcome, ConfirmOutcome, CoordinatorInput, Entry, Inde
 
 use super::World;
 use crate::{
-    event::{LogAnswer, LogRequest},
+    event::{LogAnswer, LogRequest, Reader},
     mutant::Mutant,
 };
 
@@ -36,11 +36,11 @@ impl World {
             LogAnswer::Entries {
                 entries,
                 beat,
-                wanted,
+                reader,
             } => {
                 self.feed(manager, entries);
                 self.watch(manager, site, beat);
-                if wanted {
+                if reader == Reader::Coordinator {
                     self.tell_manager(manager, CoordinatorInput::ReadEnded);
                 }
             }
@@ -93,8 +93,15 @@ impl World {
                 self.tell_manager(manager, CoordinatorInput::ConfirmEnded { id, outcome });
             }
             // Whoever wanted to know still does.
-            LogRequest::Read { wanted: true, .. } => self.read_log(manager, true),
-            LogRequest::Read { wanted: false, .. } | LogRequest::Beat { .. } => {}
+            LogRequest::Read {
+                reader: Reader::Coordinator,
+                ..
+            } => self.read_log(manager, Reader::Coordinator),
+            LogRequest::Read {
+                reader: Reader::Driver,
+                ..
+            }
+            | LogRequest::Beat { .. } => {}
         }
     }
 

@@ -9,7 +9,7 @@ use ostrakon_core::{AppendOutcome, ConfirmOutcome, Entry};
 use super::World;
 use crate::{
     agenda::{MILLI, SECOND},
-    event::{Event, Local, LogAnswer, LogRequest},
+    event::{Event, Local, LogAnswer, LogRequest, Reader},
     mutant::Mutant,
     setup::Plane,
 };
@@ -28,12 +28,12 @@ impl World {
             .committed(self.now, index, &entry, |key| setup.number(key));
     }
 
-    pub(super) fn read_log(&mut self, manager: usize, wanted: bool) {
+    pub(super) fn read_log(&mut self, manager: usize, reader: Reader) {
         let Some(one) = &self.managers[manager] else {
             return;
         };
         let from = one.coordinator.state().applied();
-        self.ask_log(manager, LogRequest::Read { from, wanted });
+        self.ask_log(manager, LogRequest::Read { from, reader });
     }
 
     pub(super) fn ask_log(&mut self, manager: usize, request: LogRequest) {
@@ -128,10 +128,10 @@ impl World {
                 };
                 LogAnswer::Confirmed { id, outcome }
             }
-            LogRequest::Read { from, wanted } => LogAnswer::Entries {
+            LogRequest::Read { from, reader } => LogAnswer::Entries {
                 entries: self.log.behind(from),
                 beat: self.storage.beat,
-                wanted,
+                reader,
             },
             LogRequest::Beat { term } => {
                 if term == self.log.term() {

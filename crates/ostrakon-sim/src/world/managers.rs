@@ -10,7 +10,7 @@ use ostrakon_core::{
 use super::World;
 use crate::{
     agenda::{MILLI, SECOND},
-    event::{Local, LogRequest},
+    event::{Local, LogRequest, Reader},
     manager::Manager,
     mutant::Mutant,
     setup::{Plane, node_of, process_of},
@@ -147,7 +147,7 @@ impl World {
                     },
                 );
             }
-            CoordinatorAction::Read => self.read_log(manager, true),
+            CoordinatorAction::Read => self.read_log(manager, Reader::Coordinator),
             CoordinatorAction::Confirm { id } => {
                 let leads = self.leads_peers(manager);
                 let one = self.managers[manager].as_ref();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ostrakon_core::CoordinatorInput;
 
 use super::World;
-use crate::event::LogRequest;
+use crate::event::{LogRequest, Reader};
 
 impl World {
     /// The leader counts in the register; the others look whether it does.
@@ -19,7 +19,7 @@ impl World {
         if let Some(term) = one.coordinator.leads() {
             self.ask_log(manager, LogRequest::Beat { term });
             // What it appended may be in the log later than it was looked for there.
-            self.read_log(manager, false);
+            self.read_log(manager, Reader::Driver);
             return;
         }
         let stands_still = now.saturating_since(one.beat_since) > one.patience;
@@ -30,7 +30,7 @@ impl World {
             }
             self.tell_manager(manager, CoordinatorInput::Lead);
         }
-        self.read_log(manager, false);
+        self.read_log(manager, Reader::Driver);
     }
 
     /// A leader among peers makes itself heard; the others elect one if they hear none.
@@ -52,7 +52,7 @@ impl World {
         if self.voters.voters[voter].leads.is_some() && !leads {
             self.tell_manager(voter, CoordinatorInput::Lead);
         }
-        self.read_log(voter, false);
+        self.read_log(voter, Reader::Driver);
     }
 
     pub(super) fn lead_peers(&mut self, voter: usize, term: u64, reached: &[usize]) {

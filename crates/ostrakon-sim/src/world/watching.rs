@@ -3,7 +3,7 @@
 use ostrakon_core::ShardKey;
 
 use super::World;
-use crate::{agenda::Moment, event::Event, node::Node};
+use crate::{agenda::Moment, event::Event};
 
 impl World {
     /// Sees for which shards a node believes to act, and until when.
@@ -30,9 +30,10 @@ impl World {
             self.oracle.acts(self.now, shard, process, acts);
         }
         let in_time = until.is_none_or(|until| local < until);
-        let resumed = node_resumes(&mut self.nodes[site], in_time);
         self.plan_lapse(site, until_moment);
-        if resumed {
+        let node = self.nodes[site].as_mut();
+        let was_in_time = node.is_some_and(|node| std::mem::replace(&mut node.in_time, in_time));
+        if in_time && !was_in_time {
             self.host_resumes(site);
         }
     }
@@ -80,12 +81,4 @@ impl World {
             }
         }
     }
-}
-
-/// Notes whether a node is in time; whether it was not before.
-fn node_resumes(node: &mut Option<Node>, in_time: bool) -> bool {
-    let was = node
-        .as_mut()
-        .map(|node| std::mem::replace(&mut node.in_time, in_time));
-    in_time && was == Some(false)
 }
