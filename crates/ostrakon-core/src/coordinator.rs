@@ -132,8 +132,7 @@ impl Coordinator {
         if self.leads().is_none() {
             return retry;
         }
-        let lease = self.state.policy().failover.lease();
-        let regularly = self.last_step + leases::regular_pause(lease);
+        let regularly = self.last_step + self.leases.regular_pause();
         let times = [
             Some(regularly),
             retry,
@@ -147,8 +146,7 @@ impl Coordinator {
     /// If this process did not run, the silence of others proves nothing.
     fn notice_own_pause(&mut self, now: Time) {
         let gap = now.saturating_since(self.last_step);
-        let pause = leases::regular_pause(self.state.policy().failover.lease());
-        if gap > pause * 2 && self.rules.keep(Rule::OwnPauseIsNotTheirs) {
+        if gap > self.leases.regular_pause() * 2 && self.rules.keep(Rule::OwnPauseIsNotTheirs) {
             self.leases.start_anew(now);
         }
         self.last_step = now;

@@ -134,13 +134,6 @@ impl LeaseTiming {
     pub fn times(&self) -> LeaseTimes {
         self.0
     }
-
-    /// How long the control plane may be without a leader before healthy nodes stop acting.
-    pub fn tolerates(&self) -> Duration {
-        let drift = u32::from(self.0.drift_permille);
-        let on_a_fast_clock = self.0.hold * (1000 - drift) / (1000 + drift);
-        on_a_fast_clock.saturating_sub(self.0.renew)
-    }
 }
 
 /// Another node takes over 9.5 to 13 seconds after a crash.

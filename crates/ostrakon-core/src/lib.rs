@@ -30,7 +30,6 @@ mod shard_hash;
 mod shard_id;
 mod shard_key;
 mod shard_map;
-mod succession;
 mod time;
 mod vector_clock;
 
@@ -65,6 +64,5 @@ pub use shard_hash::{ShardHash, ShardOutOfRange, shard_of, stable_hash};
 pub use shard_id::ShardId;
 pub use shard_key::ShardKey;
 pub use shard_map::{Assignment, ShardMap};
-pub use succession::{Beat, Succession};
 pub use time::Time;
 pub use vector_clock::{Author, Ordering4, VectorClock};

@@ -27,8 +27,8 @@ struct Lease {
     answering_since: Option<Time>,
 }
 
-/// How often a coordinator looks when nothing happens.
-pub(super) fn regular_pause(timing: Option<LeaseTiming>) -> Duration {
+/// How often a coordinator looks after a node from which it hears nothing.
+fn regular_pause(timing: Option<LeaseTiming>) -> Duration {
     timing.map_or(WITHOUT_LEASES, |timing| timing.times().renew / 2)
 }
 
@@ -38,6 +38,12 @@ impl Leases {
             rules,
             runs: BTreeMap::new(),
         }
+    }
+
+    /// How often to look when nothing happens: often enough for the shortest of the leases.
+    pub(super) fn regular_pause(&self) -> Duration {
+        let pauses = self.runs.values().map(|lease| regular_pause(lease.timing));
+        pauses.min().unwrap_or(WITHOUT_LEASES)
     }
 
     /// Begins with these runs: nobody has been heard, so everybody has just been heard.
@@ -56,10 +62,11 @@ impl Leases {
             .collect();
     }
 
-    /// Everybody's wait begins anew.
+    /// Everybody's wait begins anew. That nobody was answered meanwhile is not their fault either.
     pub(super) fn start_anew(&mut self, now: Time) {
         for lease in self.runs.values_mut() {
             lease.heard = now;
+            lease.answering_since = None;
         }
     }
 

@@ -335,6 +335,56 @@ fn one_that_did_not_run_does_not_blame_others_for_it() {
 }
 
 #[test]
+fn an_answer_that_was_lost_before_an_outage_is_not_held_against_a_node() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    let renew = |desk: &mut Desk, seq, outcome| {
+        let seen = desk.coordinator.state().applied();
+        desk.hear(ToCoordinator::Renew {
+            incarnation: a,
+            seq,
+            ok_seq: 0,
+            seen,
+        });
+        desk.confirm(outcome);
+        desk.after(seconds(1));
+    };
+    renew(&mut desk, 1, ConfirmOutcome::Confirmed);
+    for seq in 2..20 {
+        renew(&mut desk, seq, ConfirmOutcome::Unavailable);
+    }
+    let answered = desk.answered(a);
+    renew(&mut desk, 20, ConfirmOutcome::Confirmed);
+    assert_eq!(desk.answered(a), answered + 1);
+}
+
+#[test]
+fn a_short_lease_is_looked_after_whatever_the_present_rule_is() {
+    let mut desk = Desk::leading();
+    let policy = |timing| {
+        CoordinatorInput::Propose(Command::SetPolicy(Policy {
+            failover: Failover::Lease(timing),
+            ..Policy::default()
+        }))
+    };
+    desk.step(policy(LeaseTiming::fast()));
+    let ToCoordinator::Register { registration, .. } = register("a", 1) else {
+        unreachable!()
+    };
+    let slack = Duration::from_millis(500);
+    desk.hear(ToCoordinator::Register {
+        registration,
+        slack,
+    });
+    let a = desk.coordinator.state().registered(1).expect("registered");
+    desk.step(policy(LeaseTiming::default()));
+    desk.after(seconds(2));
+    desk.now = desk.now + Duration::from_millis(2600);
+    desk.step(CoordinatorInput::Wake);
+    assert!(desk.is_member(a), "the coordinator itself did not run");
+}
+
+#[test]
 fn a_node_that_never_hears_its_answers_is_given_up() {
     let mut desk = Desk::leading();
     let a = desk.join("a", 1);
