@@ -27,6 +27,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     match &options.what {
         What::Ca(ca) => make_authority(ca)?,
         What::Node(leaf) => issue(Role::Node, leaf)?,
+        What::Manager(leaf) => issue(Role::Manager, leaf)?,
         What::Client(leaf) => issue(Role::Client, leaf)?,
         What::Admin(leaf) => issue(Role::Admin, leaf)?,
     }

@@ -91,13 +91,13 @@ impl Checks {
         }
     }
 
-    /// Whether peers would accept this chain. A node serves and connects, everybody else only connects.
+    /// Whether peers would accept this chain. Some serve and connect, the others only connect.
     fn pass(&self, chain: &[CertificateDer<'_>], role: Role) -> Result<(), Flaw> {
         let (certificate, intermediates) = (&chain[0], &chain[1..]);
         let now = UnixTime::now();
         self.of_clients
             .verify_client_cert(certificate, intermediates, now)?;
-        if role == Role::Node {
+        if role.serves() {
             let anywhere = any_server();
             self.of_servers
                 .verify_server_cert(certificate, intermediates, &anywhere, &[], now)?;

@@ -29,6 +29,7 @@ mod invalid_identity;
 #[cfg(feature = "make")]
 pub mod make;
 mod role;
+mod security;
 mod server_check;
 mod tls;
 mod tls_error;
@@ -40,6 +41,7 @@ pub use flaw::Flaw;
 pub use identity::Identity;
 pub use invalid_identity::InvalidIdentity;
 pub use role::Role;
+pub use security::{Secured, Security, Unfit, Wire};
 pub use tls::{Reloaded, Tls};
 pub use tls_error::TlsError;
 pub use utc_time::UtcTime;

@@ -21,6 +21,8 @@ pub(crate) enum What {
     Ca(Ca),
     /// Issue or renew the certificate of a node
     Node(Leaf),
+    /// Issue or renew the certificate of a manager
+    Manager(Leaf),
     /// Issue or renew the certificate of a client, which talks to entities and hosts none
     Client(Leaf),
     /// Issue or renew the certificate of an operator or a tool

@@ -163,13 +163,12 @@ fn leaf_params(identity: &Identity) -> Result<CertificateParams, MakeError> {
     params.subject_alt_names = vec![uri(identity.to_string())?];
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = match role {
-        Role::Node => vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ],
-        Role::Client | Role::Admin => vec![ExtendedKeyUsagePurpose::ClientAuth],
-    };
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    if role.serves() {
+        params
+            .extended_key_usages
+            .push(ExtendedKeyUsagePurpose::ServerAuth);
+    }
     params.use_authority_key_identifier_extension = true;
     Ok(params)
 }
