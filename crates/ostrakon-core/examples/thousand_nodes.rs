@@ -137,6 +137,7 @@ fn registration(number: u64, shards: u32) -> Result<Registration, Box<dyn Error>
         nonce: number,
         version: NodeVersion::new("1.0"),
         roles: BTreeSet::new(),
+        place: std::collections::BTreeMap::new(),
         weight: 1,
         groups: vec![GroupSpec {
             name: GroupName::default(),

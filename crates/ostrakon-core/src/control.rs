@@ -7,6 +7,7 @@
 
 mod change;
 mod command;
+mod group_state;
 mod member;
 mod ownership;
 mod policy;
@@ -15,8 +16,9 @@ mod state;
 
 pub use change::{Applied, Change, Refusal};
 pub use command::{Command, DeathProof, Entry, Granting, GroupSpec, Handover, Moving};
+pub use group_state::GroupState;
 pub use member::{Member, MemberState, Registration};
 pub use ownership::Ownership;
 pub use policy::{Failover, Placement, Policy};
 pub use snapshot::{Snapshot, UnknownFormat};
-pub use state::{ControlState, GroupState};
+pub use state::ControlState;

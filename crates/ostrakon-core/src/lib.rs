@@ -30,6 +30,7 @@ mod shard_hash;
 mod shard_id;
 mod shard_key;
 mod shard_map;
+mod succession;
 mod time;
 mod vector_clock;
 
@@ -44,6 +45,7 @@ pub use control::{
 };
 pub use coordinator::{
     AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, CoordinatorInput, Liveness, Peer,
+    PlannedMove, Rebalancing,
 };
 pub use counters::{Epoch, Incarnation, Index, Term, Version};
 pub use custom_hash::CustomHash;
@@ -64,5 +66,6 @@ pub use shard_hash::{ShardHash, ShardOutOfRange, shard_of, stable_hash};
 pub use shard_id::ShardId;
 pub use shard_key::ShardKey;
 pub use shard_map::{Assignment, ShardMap};
+pub use succession::{Beat, Succession};
 pub use time::Time;
 pub use vector_clock::{Author, Ordering4, VectorClock};

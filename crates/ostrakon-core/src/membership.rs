@@ -20,6 +20,7 @@ mod config;
 mod gossip;
 mod member;
 mod message;
+mod mutants;
 mod peer_choice;
 mod profile;
 mod search;
@@ -45,7 +46,7 @@ use self::peer_choice::PeerChoice;
 use self::search::Search;
 use self::view::View;
 use self::watches::Watches;
-use crate::{Author, NodeName, Time};
+use crate::{Author, NodeName, Rules, Time};
 
 /// One node's view of its cluster.
 ///
@@ -62,6 +63,7 @@ use crate::{Author, NodeName, Time};
 #[derive(Clone, Debug)]
 pub struct Topology {
     config: TopologyConfig,
+    rules: Rules,
     now: Time,
     choice: PeerChoice,
     phase: Phase,
@@ -93,9 +95,19 @@ enum Phase {
 impl Topology {
     /// A node that starts at `now`, and searches as soon as it is stepped.
     pub fn new(now: Time, config: TopologyConfig) -> Result<Self, InvalidTopologyConfig> {
+        Self::with_rules(now, config, Rules::default())
+    }
+
+    /// The same under other rules, for simulations.
+    pub fn with_rules(
+        now: Time,
+        config: TopologyConfig,
+        rules: Rules,
+    ) -> Result<Self, InvalidTopologyConfig> {
         config.check()?;
         let (name, address) = (config.name.clone(), config.address.clone());
         Ok(Self {
+            rules,
             now,
             choice: PeerChoice::new(config.seed_value),
             phase: Phase::Searching(Search::new(&config, now)),

@@ -12,6 +12,8 @@
 
 mod action;
 mod held;
+mod membership;
+mod reconcile;
 mod renewals;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -19,11 +21,11 @@ use std::{collections::BTreeMap, time::Duration};
 pub use self::action::{RegionAction, RegionInput, Route};
 use self::{
     held::{Held, Phase},
-    renewals::Renewals,
+    membership::Membership,
 };
 use crate::{
-    Epoch, Failover, Handover, Holdings, Incarnation, Index, NodeName, Order, OwnedShard,
-    Registration, Rule, Rules, ShardKey, ShardMap, Time, ToCoordinator, ToRegion,
+    Assignment, Epoch, Incarnation, Index, NodeName, Registration, Rules, ShardKey, ShardMap, Time,
+    ToCoordinator, Version,
 };
 
 /// The part of a node that knows what it owns.
@@ -41,18 +43,6 @@ pub struct Region {
     map: ShardMap,
     leaving: bool,
     next_wakeup: Time,
-}
-
-enum Membership {
-    /// It asks to be let in.
-    Outside,
-    Member {
-        incarnation: Incarnation,
-        failover: Failover,
-        renewals: Renewals,
-    },
-    /// It has left for good.
-    Left,
 }
 
 impl Region {
@@ -149,253 +139,31 @@ impl Region {
         }
     }
 
+    /// Where messages go, shard by shard: own shards as they are held, the others as the map has them.
+    pub fn routes(&self, version: Version) -> ShardMap {
+        self.map.map_owners(version, |group, shard, _| {
+            let group = group.clone();
+            let shard = ShardKey { group, shard };
+            match self.route(&shard) {
+                Route::Here(epoch) => Some(Assignment {
+                    owner: self.registration.name.clone(),
+                    epoch,
+                }),
+                Route::There(assignment) => Some(assignment.clone()),
+                Route::Nowhere => None,
+            }
+        })
+    }
+
     /// The node.
     pub fn name(&self) -> &NodeName {
         &self.registration.name
-    }
-
-    fn hear(&mut self, message: ToRegion, now: Time, actions: &mut Vec<RegionAction>) {
-        match message {
-            ToRegion::Registered {
-                nonce,
-                incarnation,
-                failover,
-            } => self.registered(nonce, incarnation, failover, now),
-            ToRegion::Refused { nonce, reason } => {
-                let outside = matches!(self.membership, Membership::Outside);
-                if outside && nonce == self.registration.nonce {
-                    actions.push(RegionAction::Refused { reason });
-                }
-            }
-            ToRegion::Spent { nonce } => {
-                let outside = matches!(self.membership, Membership::Outside);
-                if outside && nonce == self.registration.nonce {
-                    self.registration.nonce = nonce.wrapping_add(1);
-                    self.next_wakeup = now;
-                }
-            }
-            ToRegion::RenewOk { incarnation, seq } => self.renewed(incarnation, seq, now),
-            ToRegion::Ended { incarnation } => {
-                if self.incarnation() == Some(incarnation) {
-                    self.run_is_over(now, actions);
-                }
-            }
-            ToRegion::Holdings(holdings) => self.reconcile(&holdings, actions),
-        }
-    }
-
-    fn registered(&mut self, nonce: u64, incarnation: Incarnation, failover: Failover, now: Time) {
-        let outside = matches!(self.membership, Membership::Outside);
-        let agreed = failover
-            .lease()
-            .is_none_or(|timing| self.slack <= timing.times().slack);
-        if outside && nonce == self.registration.nonce && agreed {
-            self.membership = Membership::Member {
-                incarnation,
-                failover,
-                renewals: Renewals::default(),
-            };
-            self.seen = Index::default();
-            self.next_wakeup = now;
-        }
-    }
-
-    fn renewed(&mut self, answered: Incarnation, seq: u64, now: Time) {
-        let from_sending = self.rules.keep(Rule::LeaseCountsFromSending);
-        if let Membership::Member {
-            incarnation,
-            failover,
-            renewals,
-        } = &mut self.membership
-            && *incarnation == answered
-        {
-            let heard = (!from_sending).then_some(now);
-            renewals.answered(seq, failover.lease(), heard);
-        }
-    }
-
-    /// Whatever this run held may be somebody else's. A new run begins, unless the node wants to go.
-    fn run_is_over(&mut self, now: Time, actions: &mut Vec<RegionAction>) {
-        for (shard, held) in std::mem::take(&mut self.held) {
-            let epoch = held.epoch;
-            actions.push(RegionAction::Fence { shard, epoch });
-        }
-        if self.leaving {
-            self.membership = Membership::Left;
-            actions.push(RegionAction::Left);
-            return;
-        }
-        self.membership = Membership::Outside;
-        self.registration.nonce = self.registration.nonce.wrapping_add(1);
-        self.next_wakeup = now;
-    }
-
-    /// Makes what is held what shall be held.
-    fn reconcile(&mut self, holdings: &Holdings, actions: &mut Vec<RegionAction>) {
-        let mine = self.incarnation() == Some(holdings.incarnation);
-        let newer = holdings.at > self.seen;
-        if (!mine && self.rules.keep(Rule::HoldingsNameTheRun))
-            || (!newer && self.rules.keep(Rule::HoldingsInOrder))
-        {
-            return;
-        }
-        self.seen = holdings.at;
-        let mut released = Vec::new();
-        let mut before = std::mem::take(&mut self.held);
-        for owned in &holdings.shards {
-            let held = before.remove(&owned.shard);
-            self.reconcile_one(owned, held, &mut released, actions);
-        }
-        // What is not ours any more: a later log says so.
-        for (shard, held) in before {
-            if held.phase != Phase::Quiet {
-                let epoch = held.epoch;
-                actions.push(RegionAction::Fence { shard, epoch });
-            }
-        }
-        self.report(released, actions);
-    }
-
-    fn reconcile_one(
-        &mut self,
-        owned: &OwnedShard,
-        held: Option<Held>,
-        released: &mut Vec<Handover>,
-        actions: &mut Vec<RegionAction>,
-    ) {
-        let OwnedShard {
-            shard,
-            epoch,
-            order,
-        } = owned;
-        let (shard, epoch) = (shard.clone(), *epoch);
-        let floor = self.floors.get(&shard);
-        let given_up =
-            floor.is_some_and(|floor| epoch <= *floor) && self.rules.keep(Rule::FloorIsKept);
-        let held = match held {
-            Some(held) if held.epoch == epoch => held,
-            held => {
-                if let Some(old) = held.filter(|old| old.phase != Phase::Quiet) {
-                    let (shard, epoch) = (shard.clone(), old.epoch);
-                    actions.push(RegionAction::Fence { shard, epoch });
-                }
-                if given_up || *order == Order::Release {
-                    self.raise_floor(&shard, epoch);
-                    let phase = Phase::Quiet;
-                    self.held.insert(shard.clone(), Held { epoch, phase });
-                    released.push(Handover { shard, epoch });
-                    return;
-                }
-                let shard = shard.clone();
-                actions.push(RegionAction::Open { shard, epoch });
-                Held::serving(epoch)
-            }
-        };
-        let phase = match (held.phase, order) {
-            (Phase::Serving, Order::Release) => {
-                let shard = shard.clone();
-                actions.push(RegionAction::Drain {
-                    shard: shard.clone(),
-                    epoch,
-                });
-                if !self.rules.keep(Rule::QuietBeforeReleased) {
-                    released.push(Handover { shard, epoch });
-                }
-                Phase::Draining
-            }
-            (Phase::Quiet, _) => {
-                // The word that it was given up has been lost.
-                let shard = shard.clone();
-                released.push(Handover { shard, epoch });
-                Phase::Quiet
-            }
-            (phase, _) => phase,
-        };
-        self.held.insert(shard, Held { epoch, phase });
-    }
-
-    /// Nothing of a shard acts any more.
-    fn quiet(&mut self, shard: &ShardKey, epoch: Epoch, actions: &mut Vec<RegionAction>) {
-        let Some(held) = self.held.get_mut(shard) else {
-            return;
-        };
-        if held.epoch != epoch || held.phase != Phase::Draining {
-            return;
-        }
-        held.phase = Phase::Quiet;
-        self.raise_floor(shard, epoch);
-        let shard = shard.clone();
-        self.report(vec![Handover { shard, epoch }], actions);
-    }
-
-    fn raise_floor(&mut self, shard: &ShardKey, epoch: Epoch) {
-        let floor = self.floors.entry(shard.clone()).or_default();
-        *floor = epoch.max(*floor);
-    }
-
-    fn report(&self, shards: Vec<Handover>, actions: &mut Vec<RegionAction>) {
-        if let Some(incarnation) = self.incarnation()
-            && !shards.is_empty()
-        {
-            actions.push(send(ToCoordinator::Released {
-                incarnation,
-                shards,
-            }));
-        }
     }
 
     fn take_map(&mut self, map: ShardMap) {
         if map.version() > self.map.version() {
             self.map = map;
         }
-    }
-
-    /// Says what has to be said now and then.
-    fn speak(&mut self, now: Time, actions: &mut Vec<RegionAction>) {
-        let seen = self.seen;
-        match &mut self.membership {
-            Membership::Left => {}
-            Membership::Outside if self.leaving => {
-                self.membership = Membership::Left;
-                actions.push(RegionAction::Left);
-            }
-            Membership::Outside => {
-                actions.push(send(ToCoordinator::Register {
-                    registration: self.registration.clone(),
-                    slack: self.slack,
-                }));
-                self.next_wakeup = now + renewals::RETRY;
-            }
-            Membership::Member {
-                incarnation,
-                failover,
-                renewals,
-            } => {
-                let incarnation = *incarnation;
-                actions.push(send(renewals.renew(now, incarnation, seen)));
-                self.next_wakeup = now + renewals.pause(now, failover.lease());
-                if self.leaving && self.held.is_empty() && seen > Index::default() {
-                    actions.push(send(ToCoordinator::Gone { incarnation }));
-                }
-                if self.leaving {
-                    actions.push(send(ToCoordinator::Leave { incarnation }));
-                }
-                self.report(self.quiet_shards(), actions);
-            }
-        }
-    }
-
-    /// What was given up here, and is still ours as far as is known: the word of it may have been lost.
-    fn quiet_shards(&self) -> Vec<Handover> {
-        let quiet = self
-            .held
-            .iter()
-            .filter(|(_, held)| held.phase == Phase::Quiet);
-        let handover = |(shard, held): (&ShardKey, &Held)| Handover {
-            shard: shard.clone(),
-            epoch: held.epoch,
-        };
-        quiet.map(handover).collect()
     }
 }
 

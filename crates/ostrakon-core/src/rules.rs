@@ -1,9 +1,9 @@
-//! `Rules`: the rules of ownership, so that each can be left out in a simulation.
+//! `Rules`: the rules of ownership and of gossip, so that each can be left out in a simulation.
 //!
 //! A checker that never fails proves nothing. With the feature `mutants` a single rule can be broken on purpose, and the simulation
 //! must notice; without it every rule is kept, and asking costs nothing.
 
-/// A rule of ownership.
+/// A rule of ownership or of gossip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// A node's lease counts from when it sent the renewal, not from when the answer came.
@@ -32,6 +32,8 @@ pub enum Rule {
     OwnPauseIsNotTheirs,
     /// A node that does not hear its answers is given up.
     DeafNodesExpire,
+    /// Of two words about the same generation of a member the worse one wins, so that the dead do not come back.
+    WorseStatusWins,
 }
 
 /// Which rules are kept: all, unless a simulation says otherwise.

@@ -59,6 +59,24 @@ impl ShardMap {
         next
     }
 
+    /// The same shards at this version, each with the owner that `owner` names.
+    pub fn map_owners(
+        &self,
+        version: Version,
+        mut owner: impl FnMut(&GroupName, ShardId, Option<&Assignment>) -> Option<Assignment>,
+    ) -> Self {
+        let groups = self.groups.iter().map(|(group, shards)| {
+            let numbers = (0..).map(ShardId::from_index);
+            let owners = numbers.zip(shards);
+            let owners = owners.map(|(shard, old)| owner(group, shard, old.as_ref()));
+            (group.clone(), owners.collect())
+        });
+        Self {
+            groups: groups.collect(),
+            version,
+        }
+    }
+
     /// Which state of the map this is.
     pub fn version(&self) -> Version {
         self.version

@@ -1,6 +1,6 @@
 //! `Member`: one run of a node, from its registration to its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct Registration {
     pub weight: u32,
     /// The groups whose shards it can hold, as it knows them.
     pub groups: Vec<GroupSpec>,
+    /// Where it runs, by names that whoever looks after its health knows, such as `process.id`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub place: BTreeMap<String, String>,
 }
 
 /// A live run of a node.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LeaseTiming, Rate};
+use crate::{LeaseTiming, Rate, Rebalancing};
 
 /// The rules of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct Policy {
     pub rebalance_rate: Rate,
     /// How many shards a node may be giving up at once.
     pub most_moving: u16,
+    /// Whether shards are moved for the sake of balance at all.
+    #[serde(default)]
+    pub rebalancing: Rebalancing,
 }
 
 /// What must be known before a silent node's shards are given to others.
@@ -60,6 +63,7 @@ impl Default for Policy {
             rebalance_every: Duration::from_secs(20),
             rebalance_rate: Rate::default(),
             most_moving: 8,
+            rebalancing: Rebalancing::On,
         }
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::ControlState;
+use crate::Index;
 
 /// The form that this version writes. It reads all earlier ones.
 const FORMAT: u32 = 1;
@@ -23,6 +24,13 @@ pub struct Snapshot {
 pub struct UnknownFormat {
     /// The format of the snapshot.
     pub format: u32,
+}
+
+impl Snapshot {
+    /// The last entry that is in it.
+    pub fn applied(&self) -> Index {
+        self.state.applied()
+    }
 }
 
 impl ControlState {

@@ -1,7 +1,7 @@
 //! What a coordinator is told, and what it wants done.
 
 use crate::{
-    Command, DeathProof, Entry, Incarnation, Index, NodeName, Registration, ToCoordinator, ToRegion,
+    Command, DeathProof, Entry, Incarnation, Index, NodeName, Registration, Snapshot, ToCoordinator, ToRegion,
 };
 
 /// What has happened.
@@ -11,13 +11,16 @@ pub enum CoordinatorInput {
     Wake,
     /// It shall lead: it was elected, or nobody else seems to.
     Lead,
-    /// An entry is in the log. They come in order, whoever wrote them.
+    /// An entry is in the log. They come in order, whoever wrote them, and to one that leads without being asked for: an append that
+    /// ended as unknown may land after the log was read.
     Committed {
         /// Its index.
         index: Index,
         /// The entry.
         entry: Entry,
     },
+    /// The log begins with this: what was before is no longer there entry by entry.
+    Restored(Box<Snapshot>),
     /// An attempt to append is over. If it succeeded, its entries have been reported as committed before.
     AppendEnded {
         /// Which attempt.
@@ -45,6 +48,8 @@ pub enum CoordinatorInput {
     },
     /// An operator wants something.
     Propose(Command),
+    /// Shards shall be balanced now, and not at the next round only.
+    Rebalance,
 }
 
 /// What came of an attempt to append.

@@ -3,16 +3,19 @@
 //! Shards without an owner and those of nodes that leave are seen to at once; balance is a matter for the regular round. A node that
 //! has not been heard lately gets nothing and loses nothing.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+mod planned_move;
+mod rebalancing;
+mod room;
 
+use std::{collections::BTreeSet, time::Duration};
+
+use self::room::Room;
+pub use self::{planned_move::PlannedMove, rebalancing::Rebalancing};
 use super::leases::Leases;
 use crate::{
-    AllocationView, Allocator, Balanced, Command, ControlState, Granting, GroupState, Holding,
-    Incarnation, LeastShards, MemberState, Move, MoveReason, Moving, NodeView, Ownership,
-    Placement, ShardKey, Stance, Time,
+    AllocationView, Allocator, Balanced, Command, ControlState, GroupState, Holding, Incarnation,
+    LeastShards, MemberState, Move, MoveReason, NodeView, Ownership, Placement, ShardKey, Stance,
+    Time,
 };
 
 /// How soon to look again when a shard without an owner could not be placed.
@@ -33,11 +36,19 @@ pub(super) struct Rounds {
     wanted: BTreeSet<ShardKey>,
 }
 
-/// What a look at one group has found.
+/// What it is time for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// Shards without an owner, and those of nodes that leave.
+    Urgent,
+    /// Balance too.
+    All,
+}
+
+/// What a look at the groups has found.
 #[derive(Default)]
 struct Found {
-    grants: Vec<Granting>,
-    moves: Vec<Moving>,
+    moves: Vec<PlannedMove>,
     /// A shard without an owner has nowhere to go.
     unplaced: bool,
 }
@@ -87,6 +98,34 @@ impl Rounds {
         if round {
             self.next_round = Some(now + state.policy().rebalance_every);
         }
+        let scope = if round { Scope::All } else { Scope::Urgent };
+        let found = self.look(state, leases, now, scope);
+        self.wanted.clear();
+        self.gathering = None;
+        self.look_at = found.unplaced.then_some(now + RETRY);
+        let grants: Vec<_> = found.moves.iter().filter_map(PlannedMove::granting).collect();
+        let moves = found.moves.iter().filter_map(|planned| planned.moving(state));
+        let moves: Vec<_> = moves.collect();
+        let grants = (!grants.is_empty()).then_some(Command::Grant(grants));
+        let moves = (!moves.is_empty()).then_some(Command::BeginMove(moves));
+        grants.into_iter().chain(moves).collect()
+    }
+
+    /// What a round would do if it began now.
+    pub(super) fn next_round(
+        &self,
+        state: &ControlState,
+        leases: &Leases,
+        now: Time,
+    ) -> Vec<PlannedMove> {
+        self.look(state, leases, now, Scope::All).moves
+    }
+
+    fn look(&self, state: &ControlState, leases: &Leases, now: Time, scope: Scope) -> Found {
+        let scope = match state.policy().rebalancing {
+            Rebalancing::On => scope,
+            Rebalancing::Frozen => Scope::Urgent,
+        };
         let mut room = Room::of(state);
         let mut found = Found::default();
         for group in state.groups() {
@@ -94,16 +133,11 @@ impl Rounds {
                 state,
                 group,
                 nodes: nodes(state, leases, group, now),
-                round,
+                scope,
             };
             look.plan(&self.wanted, &mut room, &mut found);
         }
-        self.wanted.clear();
-        self.gathering = None;
-        self.look_at = found.unplaced.then_some(now + RETRY);
-        let grants = (!found.grants.is_empty()).then_some(Command::Grant(found.grants));
-        let moves = (!found.moves.is_empty()).then_some(Command::BeginMove(found.moves));
-        grants.into_iter().chain(moves).collect()
+        found
     }
 }
 
@@ -112,8 +146,7 @@ struct Look<'s> {
     state: &'s ControlState,
     group: &'s GroupState,
     nodes: Vec<NodeView>,
-    /// Whether it is time to balance.
-    round: bool,
+    scope: Scope,
 }
 
 impl Look<'_> {
@@ -166,8 +199,12 @@ impl Look<'_> {
                 continue;
             };
             shards[key.shard.index()] = Holding::Held(to);
-            let shard = key.clone();
-            found.grants.push(Granting { shard, to });
+            found.moves.push(PlannedMove {
+                shard: key.clone(),
+                from: None,
+                to: Some(to),
+                reason: MoveReason::Unowned,
+            });
         }
     }
 
@@ -176,19 +213,17 @@ impl Look<'_> {
             group: self.group.spec.name.clone(),
             shard: planned.shard,
         };
-        let to = planned.to;
-        let Some(from) = planned.from else {
-            found.grants.push(Granting { shard, to });
-            return;
-        };
         let now = match planned.reason {
             MoveReason::Unowned | MoveReason::Draining => true,
-            MoveReason::Balance { .. } => self.round,
+            MoveReason::Balance { .. } => self.scope == Scope::All,
         };
-        if now && room.take(from) {
-            let epoch = self.group.shards[planned.shard.index()].epoch();
-            let to = Some(to);
-            found.moves.push(Moving { shard, epoch, to });
+        if now && planned.from.is_none_or(|from| room.take(from)) {
+            found.moves.push(PlannedMove {
+                shard,
+                from: planned.from,
+                to: Some(planned.to),
+                reason: planned.reason,
+            });
         }
     }
 
@@ -199,43 +234,18 @@ impl Look<'_> {
             return;
         }
         for (shard, ownership) in self.group.iter() {
-            if let Ownership::Owned { by, epoch } = ownership
+            if let Ownership::Owned { by, .. } = ownership
                 && is_leaving(self.state, by)
                 && room.take(by)
             {
-                let to = None;
-                found.moves.push(Moving { shard, epoch, to });
+                found.moves.push(PlannedMove {
+                    shard,
+                    from: Some(by),
+                    to: None,
+                    reason: MoveReason::Draining,
+                });
             }
         }
-    }
-}
-
-/// How many more shards each node may be giving up.
-struct Room {
-    most: usize,
-    moving: BTreeMap<Incarnation, usize>,
-}
-
-impl Room {
-    fn of(state: &ControlState) -> Self {
-        let mut moving = BTreeMap::new();
-        let shards = state.groups().flat_map(|group| &group.shards);
-        for ownership in shards {
-            if let Ownership::Releasing { by, .. } = ownership {
-                *moving.entry(*by).or_default() += 1;
-            }
-        }
-        Self {
-            most: usize::from(state.policy().most_moving),
-            moving,
-        }
-    }
-
-    fn take(&mut self, from: Incarnation) -> bool {
-        let moving = self.moving.entry(from).or_default();
-        let has_room = *moving < self.most;
-        *moving += usize::from(has_room);
-        has_room
     }
 }
 
@@ -270,3 +280,6 @@ fn nodes(state: &ControlState, leases: &Leases, group: &GroupState, now: Time) -
     });
     views.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::*;
-use crate::{GroupName, GroupSpec, LeaseTiming, NodeVersion, Policy, ShardCount, ShardId};
+use crate::{
+    DeathProof, Failover, GroupName, GroupSpec, Handover, LeaseTiming, NodeVersion, Ownership,
+    Policy, Registration, ShardCount, ShardId, ShardKey, ToCoordinator, ToRegion,
+};
 
 /// A coordinator, the log, and what the coordinator wanted besides.
 struct Desk {
@@ -150,6 +153,7 @@ fn register(name: &str, nonce: u64) -> ToCoordinator {
             nonce,
             version: NodeVersion::default(),
             roles: BTreeSet::new(),
+            place: std::collections::BTreeMap::new(),
             weight: 1,
             groups: vec![GroupSpec {
                 name: GroupName::default(),

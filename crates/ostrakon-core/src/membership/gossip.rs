@@ -166,7 +166,7 @@ impl Topology {
         let accused = before
             .filter(|known| known.is_accused_by(&self.me.name))
             .map(|known| known.generation);
-        if self.view.merge(record) {
+        if self.take_over(record) {
             self.note_change(&record.name, accused);
         }
     }

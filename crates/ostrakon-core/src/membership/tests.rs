@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::message::Body;
 use super::segment::Segment;
 use crate::{
-    Address, ConnectFailure, Forming, Generation, InvalidPhiConfig, InvalidTopologyConfig,
-    NodeName, PhiConfig, Profile, Time, Topology, TopologyAction, TopologyConfig, TopologyInput,
-    TopologyMember, TopologyMessage, TopologyRejection, TopologyStatus, VectorClock,
+    Address, ClusterId, ConnectFailure, Forming, Generation, InvalidPhiConfig,
+    InvalidTopologyConfig, NodeName, Profile, Time, Topology, TopologyAction, TopologyConfig,
+    TopologyInput, TopologyMember, TopologyMessage, TopologyRejection, TopologyStatus, VectorClock,
 };
 
 mod network;
@@ -46,15 +46,45 @@ fn alone(name: &str) -> Topology {
     topology
 }
 
+/// A cluster of one that knows these as up.
+fn with_peers(name: &str, peers: &[&str]) -> Topology {
+    let mut topology = alone(name);
+    let peers: Vec<_> = peers.iter().map(|peer| up(peer)).collect();
+    tell_records(&mut topology, at(1), &peers);
+    topology
+}
+
+fn up(name: &str) -> TopologyMember {
+    record(name, 1, 1, TopologyStatus::Up)
+}
+
+/// Says something as one of the same cluster.
 fn say(to: &mut Topology, now: Time, from: &str, body: Body) -> Vec<TopologyAction> {
+    let cluster = to.cluster();
+    say_in(cluster, to, now, from, body)
+}
+
+fn say_in(
+    cluster: Option<ClusterId>,
+    to: &mut Topology,
+    now: Time,
+    from: &str,
+    body: Body,
+) -> Vec<TopologyAction> {
     let message = TopologyMessage {
-        cluster: to.cluster(),
+        cluster,
         from: node(from),
         run: 1,
         body,
     };
     let from = address(from);
     to.step(now, TopologyInput::Message { from, message })
+}
+
+/// What a node says that wants to join.
+fn hello(name: &str) -> Body {
+    let me = TopologyMember::joining(node(name), address(name), 1, Profile::default());
+    Body::Hello(Box::new(me))
 }
 
 fn tell_records(to: &mut Topology, now: Time, records: &[TopologyMember]) -> Vec<TopologyAction> {
@@ -65,6 +95,11 @@ fn tell_records(to: &mut Topology, now: Time, records: &[TopologyMember]) -> Vec
     let segments = records.iter().map(piece).collect();
     let want = Vec::new();
     say(to, now, "gossip", Body::Records { segments, want })
+}
+
+fn known(topology: &Topology, name: &str) -> TopologyMember {
+    let member = topology.member(&node(name));
+    member.expect("it is known").clone()
 }
 
 fn status(topology: &Topology, name: &str) -> Option<TopologyStatus> {
@@ -90,33 +125,17 @@ fn sent_to<'a>(actions: &'a [TopologyAction], to: &str) -> Vec<&'a Body> {
 fn a_node_with_seeds_belongs_to_no_cluster_until_it_is_welcomed() {
     let mut joiner = Topology::new(Time::ZERO, config("b", &["a"])).unwrap();
     let actions = joiner.step(Time::ZERO, TopologyInput::Tick);
-    let hello = TopologyMember::joining(node("b"), address("b"), 1, Profile::default());
-    assert_eq!(
-        sent_to(&actions, "a"),
-        [&Body::Hello(Box::new(hello.clone()))]
-    );
+    assert_eq!(sent_to(&actions, "a"), [&hello("b")]);
     assert_eq!(
         (joiner.cluster(), joiner.snapshot().members.len()),
         (None, 0)
     );
 
     let mut seed = alone("a");
-    let message = TopologyMessage {
-        cluster: None,
-        from: node("b"),
-        run: 1,
-        body: Body::Hello(Box::new(hello)),
-    };
-    let actions = seed.step(
-        at(1),
-        TopologyInput::Message {
-            from: address("b"),
-            message,
-        },
-    );
+    let actions = say_in(None, &mut seed, at(1), "b", hello("b"));
     assert_eq!(status(&seed, "b"), Some(TopologyStatus::Joining));
     let [
-        Body::Welcome {
+        welcome @ Body::Welcome {
             known_as: None,
             members,
         },
@@ -124,24 +143,9 @@ fn a_node_with_seeds_belongs_to_no_cluster_until_it_is_welcomed() {
     else {
         panic!("{actions:?}");
     };
-    assert_eq!(members[..], [seed.member(&node("a")).unwrap().clone()]);
+    assert_eq!(members[..], [known(&seed, "a")]);
 
-    let message = TopologyMessage {
-        cluster: seed.cluster(),
-        from: node("a"),
-        run: 1,
-        body: Body::Welcome {
-            known_as: None,
-            members: members.clone(),
-        },
-    };
-    let actions = joiner.step(
-        at(2),
-        TopologyInput::Message {
-            from: address("a"),
-            message,
-        },
-    );
+    let actions = say_in(seed.cluster(), &mut joiner, at(2), "a", welcome.clone());
     let (cluster, via) = (seed.cluster().unwrap(), node("a"));
     assert!(
         actions.contains(&TopologyAction::Joined { cluster, via }),
@@ -159,39 +163,21 @@ fn a_full_cluster_says_so() {
     };
     let mut seed = Topology::new(Time::ZERO, config).unwrap();
     seed.step(Time::ZERO, TopologyInput::Tick);
-    let hello = TopologyMember::joining(node("b"), address("b"), 1, Profile::default());
-    let message = TopologyMessage {
-        cluster: None,
-        from: node("b"),
-        run: 1,
-        body: Body::Hello(Box::new(hello)),
-    };
-    let actions = seed.step(
-        at(1),
-        TopologyInput::Message {
-            from: address("b"),
-            message,
-        },
-    );
+    let actions = say_in(None, &mut seed, at(1), "b", hello("b"));
     assert_eq!(sent_to(&actions, "b"), [&Body::Full]);
     let (from, reason) = (address("gossip"), TopologyRejection::TooManyMembers);
-    let actions = tell_records(&mut seed, at(2), &[record("c", 1, 1, TopologyStatus::Up)]);
+    let actions = tell_records(&mut seed, at(2), &[up("c")]);
     assert_eq!(actions, [TopologyAction::Rejected { from, reason }]);
     assert_eq!(seed.snapshot().members.len(), 1);
 }
 
 #[test]
 fn an_accused_node_answers_with_a_higher_generation() {
-    let mut topology = alone("a");
-    tell_records(
-        &mut topology,
-        at(1),
-        &[record("b", 1, 1, TopologyStatus::Up)],
-    );
-    let mut accused = topology.member(&node("a")).unwrap().clone();
+    let mut topology = with_peers("a", &["b"]);
+    let mut accused = known(&topology, "a");
     accused.accuse(&node("b"));
     let actions = tell_records(&mut topology, at(2), &[accused.clone()]);
-    let answer = topology.member(&node("a")).unwrap().clone();
+    let answer = known(&topology, "a");
     assert_eq!(answer.generation, accused.generation.next_revision());
     assert_eq!(
         (answer.status, answer.accusers.len()),
@@ -205,10 +191,10 @@ fn an_accused_node_answers_with_a_higher_generation() {
 #[test]
 fn a_node_that_was_removed_while_it_was_away_comes_back_under_a_higher_generation() {
     let mut topology = alone("a");
-    let mut removed = topology.member(&node("a")).unwrap().clone();
+    let mut removed = known(&topology, "a");
     removed.status = TopologyStatus::Removed;
     tell_records(&mut topology, at(1), &[removed.clone()]);
-    let answer = topology.member(&node("a")).unwrap();
+    let answer = known(&topology, "a");
     assert_eq!(
         (answer.status, answer.generation > removed.generation),
         (TopologyStatus::Up, true)
@@ -224,7 +210,7 @@ fn a_later_run_elsewhere_ends_this_one_and_an_earlier_one_here_is_outdone() {
         &[record("a", 7, 3, TopologyStatus::Up)],
     );
     assert_eq!(
-        topology.member(&node("a")).unwrap().generation.run,
+        known(&topology, "a").generation.run,
         8,
         "the same address: it was this node"
     );
@@ -291,16 +277,14 @@ fn run_alone(topology: &mut Topology, end: Duration) {
 
 #[test]
 fn one_observer_accuses_and_a_second_puts_down() {
-    let mut topology = alone("a");
-    let peers = ["b", "c", "d"].map(|name| record(name, 1, 1, TopologyStatus::Up));
-    tell_records(&mut topology, at(1), &peers);
+    let mut topology = with_peers("a", &["b", "c", "d"]);
     run_with(&mut topology, at(20_000), &["c", "d"]);
-    let accused = topology.member(&node("b")).unwrap().clone();
+    let accused = known(&topology, "b");
     assert_eq!(
         (accused.status, &accused.accusers[..]),
         (TopologyStatus::Up, &[node("a")][..])
     );
-    let mut confirmed = record("b", 1, 1, TopologyStatus::Up);
+    let mut confirmed = up("b");
     confirmed.accuse(&node("c"));
     tell_records(&mut topology, at(20_000), &[confirmed]);
     assert_eq!(status(&topology, "b"), Some(TopologyStatus::Down));
@@ -332,12 +316,7 @@ fn accused(topology: &Topology) -> Vec<NodeName> {
 /// With one neighbour only, nothing but its own lateness tells it that the silence was its own.
 #[test]
 fn an_observer_that_slept_accuses_nobody_for_it() {
-    let mut topology = alone("a");
-    tell_records(
-        &mut topology,
-        at(1),
-        &[record("b", 1, 1, TopologyStatus::Up)],
-    );
+    let mut topology = with_peers("a", &["b"]);
     run_with(&mut topology, at(20_000), &["b"]);
     topology.step(at(60_000), TopologyInput::Tick);
     run_with(&mut topology, at(63_000), &[]);
@@ -349,9 +328,7 @@ fn an_observer_that_slept_accuses_nobody_for_it() {
 #[test]
 fn an_observer_that_hears_most_fall_silent_at_once_waits_longer() {
     let silent_for_4_s = |answering: &[&str]| {
-        let mut topology = alone("a");
-        let peers = ["b", "c", "d", "e"].map(|name| record(name, 1, 1, TopologyStatus::Up));
-        tell_records(&mut topology, at(1), &peers);
+        let mut topology = with_peers("a", &["b", "c", "d", "e"]);
         run_with(&mut topology, at(20_000), &["b", "c", "d", "e"]);
         run_with(&mut topology, at(24_000), answering);
         accused(&topology)
@@ -372,7 +349,7 @@ fn only_a_change_of_its_own_bumps_a_clock() {
             .map(|(_, count)| count)
             .sum::<u64>()
     };
-    let heard = record("b", 1, 1, TopologyStatus::Up);
+    let heard = up("b");
     for _ in 0..3 {
         tell_records(&mut topology, at(1), std::slice::from_ref(&heard));
     }
@@ -386,20 +363,15 @@ fn only_a_change_of_its_own_bumps_a_clock() {
 
 #[test]
 fn a_node_that_slept_too_long_drops_what_it_knew_and_asks_anew() {
-    let mut topology = alone("a");
-    tell_records(
-        &mut topology,
-        at(1),
-        &[record("b", 1, 1, TopologyStatus::Up)],
-    );
-    let before = topology.member(&node("a")).unwrap().generation;
+    let mut topology = with_peers("a", &["b"]);
+    let before = known(&topology, "a").generation;
     let actions = topology.step(at(451_000), TopologyInput::Tick);
     assert_eq!(status(&topology, "b"), None);
     assert!(
         matches!(sent_to(&actions, "b")[..], [Body::Digest(_)]),
         "{actions:?}"
     );
-    assert!(topology.member(&node("a")).unwrap().generation > before);
+    assert!(known(&topology, "a").generation > before);
 }
 
 #[test]
@@ -443,19 +415,14 @@ fn what_a_node_says_about_itself_later_is_a_change_and_the_same_again_is_not() {
     let profile = Profile::default().with_metadata([9]).unwrap();
     let actions = topology.step(at(1), TopologyInput::Describe(profile.clone()));
     assert_eq!(actions, [TopologyAction::Changed { version: 2 }]);
-    assert_eq!(topology.member(&node("a")).unwrap().profile, profile);
+    assert_eq!(known(&topology, "a").profile, profile);
     assert_eq!(topology.step(at(1), TopologyInput::Describe(profile)), []);
 }
 
 #[test]
 fn a_refused_connection_shortens_the_wait() {
     let silent_for = |failure| {
-        let mut topology = alone("b");
-        tell_records(
-            &mut topology,
-            at(1),
-            &[record("a", 1, 1, TopologyStatus::Up)],
-        );
+        let mut topology = with_peers("b", &["a"]);
         while let Some(next) = topology
             .next_wakeup()
             .filter(|_| status(&topology, "a") == Some(TopologyStatus::Up))
@@ -486,44 +453,29 @@ fn time_never_turns_back() {
 
 #[test]
 fn settings_that_cannot_work_are_refused_with_their_numbers() {
-    let refusal = |config| Topology::new(Time::ZERO, config).unwrap_err();
-    let valid = config("a", &[]);
-    let phi = PhiConfig {
-        window: 0,
-        ..PhiConfig::default()
+    let refusal = |change: fn(&mut TopologyConfig)| {
+        let mut config = config("a", &[]);
+        change(&mut config);
+        Topology::new(Time::ZERO, config).unwrap_err()
     };
-    let error = refusal(TopologyConfig {
-        phi,
-        ..valid.clone()
-    });
     assert_eq!(
-        error,
+        refusal(|config| config.phi.window = 0),
         InvalidTopologyConfig::Phi(InvalidPhiConfig::Window(0))
     );
-    let error = refusal(TopologyConfig {
-        fanout: 0,
-        ..valid.clone()
-    });
-    assert_eq!(error, InvalidTopologyConfig::Zero("fanout"));
-    let error = refusal(TopologyConfig {
-        gossip_every: Duration::ZERO,
-        ..valid.clone()
-    });
-    assert_eq!(error, InvalidTopologyConfig::Zero("gossip_every"));
-    let error = refusal(TopologyConfig {
-        max_message: 100,
-        ..valid.clone()
-    });
     assert_eq!(
-        error.to_string(),
+        refusal(|config| config.fanout = 0),
+        InvalidTopologyConfig::Zero("fanout")
+    );
+    assert_eq!(
+        refusal(|config| config.gossip_every = Duration::ZERO),
+        InvalidTopologyConfig::Zero("gossip_every")
+    );
+    assert_eq!(
+        refusal(|config| config.max_message = 100).to_string(),
         "max_message is 100 bytes: it must be at least 4096"
     );
-    let error = refusal(TopologyConfig {
-        forget_after: Duration::from_secs(479),
-        ..valid
-    });
     assert_eq!(
-        error.to_string(),
+        refusal(|config| config.forget_after = Duration::from_secs(479)).to_string(),
         "forget_after is 479s: it must be at least four times remove_after, which is 120s"
     );
 }

@@ -107,17 +107,21 @@ impl View {
 
     /// Equal for equal views.
     pub(super) fn digest(&mut self) -> u64 {
-        self.digests()
-            .into_iter()
+        self.each_digest()
             .fold(0, |sum, (_, digest)| u64::wrapping_add(sum, digest))
     }
 
     /// Of the segments that are not empty.
     pub(super) fn digests(&mut self) -> Vec<(u8, u64)> {
+        self.each_digest()
+            .filter(|(_, digest)| *digest != 0)
+            .collect()
+    }
+
+    fn each_digest(&mut self) -> impl Iterator<Item = (u8, u64)> {
         let each = (0..SEGMENTS).zip(&self.segments).zip(&mut self.digests);
-        let each = each.map(|((index, segment), digest)| {
+        each.map(|((index, segment), digest)| {
             (index, *digest.get_or_insert_with(|| segment.digest()))
-        });
-        each.filter(|(_, digest)| *digest != 0).collect()
+        })
     }
 }

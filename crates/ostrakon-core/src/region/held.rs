@@ -24,4 +24,11 @@ impl Held {
             phase: Phase::Serving,
         }
     }
+
+    pub(super) fn quiet(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            phase: Phase::Quiet,
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    Assignment, GroupName, LeaseTiming, NodeVersion, ShardCount, ShardGroup, ShardHash, ShardId,
-    Version,
+    Assignment, Failover, GroupName, Handover, Holdings, LeaseTiming, NodeVersion, Order,
+    OwnedShard, ShardCount, ShardGroup, ShardHash, ShardId, ToRegion, Version,
 };
 
 const RUN: Incarnation = Incarnation::new(5);
@@ -21,6 +21,7 @@ fn outside() -> Region {
         nonce: 70,
         version: NodeVersion::default(),
         roles: BTreeSet::new(),
+        place: std::collections::BTreeMap::new(),
         weight: 1,
         groups: Vec::new(),
     };

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::{Epoch, Failover, NodeVersion, RoleName, ShardCount, Snapshot};
+use crate::{
+    DeathProof, Epoch, Failover, Granting, Handover, Moving, NodeVersion, RoleName, ShardCount,
+    ShardId, Snapshot,
+};
 
 /// A log that is applied as it is written.
 struct Log {
@@ -77,6 +80,7 @@ fn registration(name: &str, nonce: u64) -> Registration {
         nonce,
         version: NodeVersion::new("1.0"),
         roles: BTreeSet::new(),
+        place: std::collections::BTreeMap::new(),
         weight: 1,
         groups: vec![group(4)],
     }
