@@ -1,12 +1,18 @@
 //! `NodeBuilder`: describes a node and starts it.
 
-use std::{any::TypeId, sync::Arc};
+use std::{
+    any::TypeId,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+use ostrakon_control::Seat;
 use ostrakon_core::{EntityId, EntityKind, GroupName, InvalidId, NodeName, ShardGroup};
+use ostrakon_tls::Unfit;
 use thiserror::Error;
 
 use crate::{
-    Entity, Hosting, Node, Receptionist, TellError,
+    Entity, Hosting, Managed, Node, Receptionist, TellError,
     actors::Actors,
     clock::Clock,
     dead_letters::DeadLetters,
@@ -14,6 +20,7 @@ use crate::{
         Host,
         kind::{Factory, KindParts},
     },
+    lease::Lease,
     link::Hub,
     node::{Hosted, Inner, Reached, WeakNode},
     testing::Fixed,
@@ -54,6 +61,7 @@ pub struct NodeBuilder {
     singletons: Vec<(&'static str, String)>,
     force_serialization: bool,
     fixed: Option<Fixed>,
+    managed: Option<Managed>,
 }
 
 struct KindPlan {
@@ -90,6 +98,7 @@ struct Parts {
     dead_letters: DeadLetters,
     force_serialization: bool,
     hub: Option<Arc<Hub>>,
+    lease: Arc<Lease>,
 }
 
 impl NodeBuilder {
@@ -102,6 +111,7 @@ impl NodeBuilder {
             singletons: Vec::new(),
             force_serialization: false,
             fixed: None,
+            managed: None,
         }
     }
 
@@ -131,7 +141,7 @@ impl NodeBuilder {
                 host: {
                     let lanes = parts.hub.as_ref().and_then(|hub| hub.lanes(&group.name));
                     let kind = parts.kind(hosting, Factory::OnDemand(Box::new(make)));
-                    Host::open(kind, group, lanes.cloned())
+                    Host::open_leased(kind, group, lanes.cloned(), Arc::clone(&parts.lease))
                 },
             }),
         });
@@ -165,6 +175,14 @@ impl NodeBuilder {
         self
     }
 
+    /// Joins the cluster of these managers: one `host:port`, or a [`Managed`] that says more.
+    ///
+    /// A node that hosts no kind is a client: it talks to entities and owns no shards.
+    pub fn managed(mut self, managed: impl Into<Managed>) -> Self {
+        self.managed = Some(managed.into());
+        self
+    }
+
     /// Joins a cluster whose map is given from outside: for tests.
     #[doc(hidden)]
     pub fn fixed(mut self, fixed: Fixed) -> Self {
@@ -178,21 +196,28 @@ impl NodeBuilder {
         self.check_kinds()?;
         let singletons = self.checked_singletons()?;
         let services = Services::new(&name);
-        let hub = match self.fixed.take() {
-            None => None,
-            Some(fixed) => Some(fixed.open(&name, &self.groups, &services).await?),
+        let managed = self.managed.take();
+        let hub = match (&managed, self.fixed.take()) {
+            (Some(managed), _) => Some(managed.open(&name, &self.groups, &services).await?),
+            (None, Some(fixed)) => Some(fixed.open(&name, &self.groups, &services).await?),
+            (None, None) => None,
+        };
+        let seat = match self.kinds.is_empty() {
+            true => Seat::Client,
+            false => Seat::Node,
         };
         let (hub, listener) = hub.unzip();
         let node = self.assemble(name, services, hub);
-        match (&node.0.hub, listener) {
-            (Some(hub), Some(listener)) => {
-                hub.open(listener, node.known_kinds(), singletons);
+        let (Some(hub), Some(listener)) = (&node.0.hub, listener) else {
+            for (kind, id) in singletons {
+                node.keep_running(kind, &id)?;
             }
-            _ => {
-                for (kind, id) in singletons {
-                    node.keep_running(kind, &id)?;
-                }
-            }
+            return Ok(node);
+        };
+        hub.open(listener, node.known_kinds(), singletons);
+        if let Some(managed) = managed {
+            let membership = managed.join(hub, seat).await?;
+            let _ = node.0.membership.set(membership);
         }
         Ok(node)
     }
@@ -210,6 +235,10 @@ impl NodeBuilder {
                 node: WeakNode(weak.clone()),
                 dead_letters: DeadLetters::new(),
                 force_serialization: self.force_serialization,
+                lease: match &hub {
+                    Some(hub) => Arc::clone(&hub.lease),
+                    None => Arc::new(Lease::for_ever()),
+                },
                 hub: hub.clone(),
             };
             let groups = self.groups;
@@ -234,6 +263,8 @@ impl NodeBuilder {
                 actors,
                 receptionist: Receptionist::new(WeakNode(weak.clone())),
                 dead_letters: parts.dead_letters,
+                lease: parts.lease,
+                membership: OnceLock::new(),
                 name,
             }
         }))
@@ -296,6 +327,13 @@ impl Parts {
     }
 }
 
+impl StartError {
+    pub(crate) fn no_thread(cause: std::io::Error) -> Self {
+        let cause = cause.to_string();
+        Self::Thread { cause }
+    }
+}
+
 /// Why a node did not start. Nothing runs.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -333,25 +371,28 @@ pub enum StartError {
         /// What the system said.
         cause: String,
     },
-    /// Plain text is allowed on loopback addresses only.
-    #[error(
-        "{address} is not a loopback address: connections there need TLS; see `ostrakon certs`"
-    )]
-    Unprotected {
-        /// The address.
-        address: String,
+    /// The node's connections cannot be protected as they have to be.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// No manager has let the node in. Nothing is wrong with the node itself: look at the managers and at the way to them, and try again.
+    #[error("no manager has let the node in within {within:?}: {trouble}")]
+    NotJoined {
+        /// How long it was tried.
+        within: Duration,
+        /// What went wrong with each manager.
+        trouble: String,
     },
-    /// The certificate is for another cluster or node.
-    #[error(
-        "the certificate is for {certificate}, but this is node `{node}` of cluster `{cluster}`"
-    )]
-    OtherCertificate {
-        /// Whom the certificate names.
-        certificate: String,
-        /// The cluster to be joined.
-        cluster: String,
-        /// This node's name.
-        node: NodeName,
+    /// The managers do not want this node. Trying again will not help before one of the two is changed.
+    #[error("the managers refuse the node: {reason}")]
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The system gives us no thread.
+    #[error("cannot start a thread: {cause}")]
+    Thread {
+        /// What the system said.
+        cause: String,
     },
     /// A singleton cannot be reached, for instance because the group's own hash function gives it no shard.
     #[error("a singleton cannot be started")]

@@ -9,6 +9,7 @@ pub(crate) mod gate;
 mod home;
 mod janitor;
 pub(crate) mod kind;
+pub(crate) mod runtime;
 mod slowness;
 mod stats;
 pub(crate) mod timers;
@@ -28,6 +29,7 @@ use self::{
 };
 use crate::{
     Entity, EntityRef, TellError,
+    lease::Lease,
     link::{Arrival, Lanes, TurnedAway},
     wire,
 };
@@ -62,16 +64,26 @@ impl Place {
 }
 
 impl<E: Entity> Host<E> {
-    /// With lanes, shards are closed until they are granted; without, they are all ours.
+    /// A host of what nobody can take away from this node.
     pub(crate) fn open(parts: KindParts<E>, group: ShardGroup, lanes: Option<Lanes>) -> Arc<Self> {
+        Self::open_leased(parts, group, lanes, Arc::new(Lease::for_ever()))
+    }
+
+    /// With lanes, shards are closed until they are granted; without, they are all ours. Entities act while the lease lasts.
+    pub(crate) fn open_leased(
+        parts: KindParts<E>,
+        group: ShardGroup,
+        lanes: Option<Lanes>,
+        lease: Arc<Lease>,
+    ) -> Arc<Self> {
         let open = lanes.is_none().then(|| Epoch::default().next());
         let host = Arc::new_cyclic(|host| {
             let node_name = parts.node_name.clone();
-            let kind = Arc::new(Kind::new(parts, host.clone()));
+            let kind = Arc::new(Kind::new(parts, lease, host.clone()));
             let homes = group
                 .count
                 .iter()
-                .map(|_| Home::new(Arc::clone(&kind), open));
+                .map(|shard| Home::new(Arc::clone(&kind), shard, open));
             Self {
                 lanes,
                 node_name,
@@ -116,6 +128,10 @@ impl<E: Entity> Host<E> {
         let due = match self.find_or_make(home, cells, place.key, id) {
             None => return Err(Undelivered::refused(stopped::<E>(id), envelope)),
             Some(Found::New(cell)) => Some(Due::new(cell, Some(envelope), None)),
+            // Fenced, and the shard is ours again: its next life begins when this one is over.
+            Some(Found::Old(cell)) if cell.is_killed() => {
+                return Err(Undelivered::Closed(Box::new(envelope)));
+            }
             Some(Found::Old(cell)) => {
                 let mut queue = cell.queue.lock();
                 if queue.phase == Phase::Parked {
@@ -207,6 +223,25 @@ impl<E: Entity> Host<E> {
         }
     }
 
+    /// Admits nothing any more and ends every entity between two polls: no stop hooks, no more messages. What had not begun is refused
+    /// as not executed, what had ends as unknown.
+    fn fence(&self, home: &Home<E>) {
+        let mut table = home.table.lock();
+        table.open = None;
+        let cells: Vec<_> = table.cells.iter().cloned().collect();
+        drop(table);
+        let parked: Vec<_> = cells.iter().filter_map(Cell::fence).collect();
+        let runtime = tokio::runtime::Handle::clone(&self.kind.runtime);
+        self.kind.runtime.spawn(async move {
+            for (n, due) in parked.into_iter().enumerate() {
+                due.here(None).run(&runtime).await;
+                if n % 64 == 63 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+    }
+
     /// Admits nothing any more, lets every entity finish and stop, ends those that do not. Returns how many are still running.
     async fn close(&self, homes: &[Arc<Home<E>>]) -> usize {
         let cells = |homes: &[Arc<Home<E>>]| {
@@ -245,6 +280,10 @@ impl<E: Entity> Host<E> {
             table.open = None;
             let cells = table.cells.take();
             drop(table);
+            if self.kind.runtime.lease.is_over() {
+                // Nobody will extend it: those who wait for that end now.
+                cells.iter().for_each(|cell| cell.kill());
+            }
             // Cells know their home, and entities may hold refs of their own kind: without this they would keep each
             // other in memory.
             drop(cells);
@@ -307,6 +346,9 @@ pub(crate) trait AnyHost: Send + Sync {
     fn open_shard(&self, shard: ShardId, epoch: Epoch);
     /// Closes one shard; returns how many of its entities would not end.
     fn close_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
+    /// Ends the entities of a shard at once, because it is not ours any more. The future waits until all are over; the shard must not be
+    /// opened again before that.
+    fn fence_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     fn active(&self) -> usize;
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
     fn abandon(&self);
@@ -378,6 +420,23 @@ impl<E: Entity> AnyHost for Host<E> {
             match home {
                 Some(home) => self.close(std::slice::from_ref(home)).await,
                 None => 0,
+            }
+        })
+    }
+
+    fn fence_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let home = self.homes.get(shard.index());
+        if let Some(home) = home {
+            self.fence(home);
+        }
+        Box::pin(async move {
+            let homes = home.map_or(&[][..], std::slice::from_ref);
+            while !are_empty_within(homes, KILL_GRACE).await {
+                tracing::error!(
+                    kind = E::KIND,
+                    %shard,
+                    "entities of a lost shard hold their threads; it cannot be taken again before they end"
+                );
             }
         })
     }

@@ -14,8 +14,10 @@ mod entity_ref;
 mod error;
 mod host;
 mod hosting;
+mod lease;
 mod link;
 mod lock;
+mod managed;
 mod node;
 mod receptionist;
 mod reply;
@@ -27,6 +29,7 @@ pub mod testing;
 mod topic;
 mod topology;
 mod trace;
+mod watchdog;
 mod wire;
 
 pub use actors::{Lookup, LookupError, SpawnError};
@@ -40,19 +43,22 @@ pub use entity_ref::EntityRef;
 pub use error::{AskError, Outcome, StreamError, TellError};
 pub use host::timers::Timer;
 pub use hosting::Hosting;
-pub use link::{Limits, Security};
+pub use link::Limits;
+pub use managed::Managed;
 pub use node::{LeaveError, Location, Node};
 pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
     NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
 };
 pub use ostrakon_macros::entity;
+pub use ostrakon_tls::{Security, Unfit};
 pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
 pub use stream::{ConsumerGone, EntityStream, StreamReply};
 pub use topic::Topic;
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
 pub use trace::{InvalidTraceContext, TraceContext};
+pub use watchdog::Strictness;
 
 /// What generated code needs. Not for people.
 #[doc(hidden)]

@@ -27,7 +27,6 @@ mod listener;
 mod outbox;
 mod parcel;
 mod requests;
-mod security;
 mod supervisor;
 
 use std::{
@@ -54,7 +53,7 @@ pub(crate) use self::{
     parcel::{Parcel, write_options},
     requests::asker_id,
 };
-pub use self::{limits::Limits, security::Security};
+pub use self::limits::Limits;
 
 use self::{
     connection::End,

@@ -2,7 +2,7 @@
 
 use std::{
     any::TypeId,
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use ostrakon_core::{EntityId, Epoch, NodeName, ShardGroup, ShardId};
@@ -15,7 +15,9 @@ use crate::{
     clock::Clock,
     dead_letters::DeadLetters,
     host::{AnyHost, Host, Place},
+    lease::Lease,
     link::{Draft, Hub, KnownKind, Lanes},
+    managed::Membership,
     topology::{MemberStatus, Topology},
     wire::Ports,
 };
@@ -29,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) clock: Clock,
     pub(crate) force_serialization: bool,
     pub(crate) dead_letters: DeadLetters,
+    /// Until when entities may act.
+    pub(crate) lease: Arc<Lease>,
     pub(crate) topology: Arc<Topology>,
     /// The way to other nodes; `None` on a solo node.
     pub(crate) hub: Option<Arc<Hub>>,
@@ -38,6 +42,8 @@ pub(crate) struct Inner {
     pub(crate) reached: Vec<Reached>,
     pub(crate) actors: Arc<Actors>,
     pub(crate) receptionist: Receptionist,
+    /// Its place among the nodes that managers look after.
+    pub(crate) membership: OnceLock<Membership>,
 }
 
 impl Drop for Inner {
@@ -214,6 +220,13 @@ impl Node {
         inner
             .topology
             .set_status(&inner.name, MemberStatus::Leaving);
+        if let Some(membership) = inner.membership.get()
+            && !membership.leave().await
+        {
+            tracing::warn!(
+                "no manager has taken note that this node leaves: its shards wait until its end is known"
+            );
+        }
         let mut hosts: Vec<_> = inner.hosts.iter().map(|h| Arc::clone(&h.host)).collect();
         hosts.extend(inner.actors.close());
         let closing = hosts.iter().map(|host| host.close());

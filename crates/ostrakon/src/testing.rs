@@ -8,16 +8,21 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ostrakon_core::{Incarnation, NodeName, ShardGroup};
+use ostrakon_core::{Epoch, Incarnation, NodeName, ShardGroup, ShardId};
+use ostrakon_tls::Role;
 use tokio::net::TcpListener;
 
-pub use ostrakon_core::{Assignment, ShardMap, Version};
+pub use ostrakon_core::{Assignment, ShardMap, Time, Version};
 
 use crate::{
     Limits, Node, Security, StartError,
     builder::Services,
+    lease::Lease,
     link::{Hub, HubParts, Me, bind},
+    watchdog::{self, Watch},
 };
+
+pub use crate::watchdog::Strictness;
 
 /// How a node takes part.
 pub struct Fixed {
@@ -53,7 +58,8 @@ impl Fixed {
             cause: cause.to_string(),
         };
         let (listener, address) = bind(&self.listen).await.map_err(failed)?;
-        self.security.check(&self.cluster, name, address)?;
+        self.security
+            .check(&self.cluster, Role::Node, name.as_str(), address)?;
         let since_1970 = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -104,4 +110,64 @@ pub fn map(node: &Node) -> ShardMap {
 /// The slowest heartbeat to any node since the last time this was called.
 pub fn slowest_heartbeat(node: &Node) -> Option<Duration> {
     hub(node).counts.take_slowest_heartbeat()
+}
+
+/// The lease of a node, which nobody but the test extends or ends.
+pub fn lease(node: &Node) -> LeaseControl {
+    LeaseControl {
+        lease: Arc::clone(&node.0.lease),
+        node: node.name().to_string(),
+    }
+}
+
+/// A hand on a node's lease.
+#[derive(Clone)]
+pub struct LeaseControl {
+    lease: Arc<Lease>,
+    node: String,
+}
+
+impl LeaseControl {
+    /// The time by the clock of the lease.
+    pub fn now(&self) -> Time {
+        self.lease.clock().now()
+    }
+
+    /// Whether entities may not act.
+    pub fn is_over(&self) -> bool {
+        self.lease.is_over()
+    }
+
+    /// Entities may not act any more.
+    pub fn end(&self) {
+        self.lease.end();
+    }
+
+    /// Entities may act until then; `None` for ever.
+    pub fn extend(&self, until: Option<Time>) {
+        self.lease.extend(until);
+    }
+
+    /// Starts a watchdog, with exact clocks.
+    pub fn watch(&self, slack: Duration, strictness: Strictness) {
+        let watch = Watch {
+            node: self.node.clone(),
+            slack,
+            drift_permille: 0,
+            strictness,
+        };
+        watchdog::spawn(&self.lease, watch).expect("a thread");
+    }
+}
+
+/// Ends all entities of a kind in a shard at once, as if the node had lost it. Returns when they are over.
+pub async fn fence(node: &Node, kind: &str, shard: ShardId) {
+    let hosted = node.0.hosts.iter().find(|hosted| hosted.kind == kind);
+    hosted.expect("hosted").host.fence_shard(shard).await;
+}
+
+/// A shard that was fenced is this node's again.
+pub fn reopen(node: &Node, kind: &str, shard: ShardId, epoch: Epoch) {
+    let hosted = node.0.hosts.iter().find(|hosted| hosted.kind == kind);
+    hosted.expect("hosted").host.open_shard(shard, epoch);
 }

@@ -44,6 +44,17 @@ impl Topology {
         Self(watch::Sender::new(TopologySnapshot { members }))
     }
 
+    /// Takes over who is a member, as somebody else keeps it; `members` are ordered by name.
+    pub(crate) fn mirror(&self, members: Vec<Member>) {
+        self.0.send_if_modified(|snapshot| {
+            let news = snapshot.members != members;
+            if news {
+                snapshot.members = members;
+            }
+            news
+        });
+    }
+
     pub(crate) fn snapshot(&self) -> TopologySnapshot {
         self.0.borrow().clone()
     }

@@ -15,6 +15,8 @@ mod bad_input;
 mod failures;
 #[path = "runtime/fairness.rs"]
 mod fairness;
+#[path = "runtime/lease.rs"]
+mod lease;
 #[path = "runtime/lifecycle.rs"]
 mod lifecycle;
 #[path = "runtime/observability.rs"]
@@ -27,3 +29,5 @@ mod probe;
 mod streams;
 #[path = "runtime/timers.rs"]
 mod timers;
+#[path = "runtime/watchdog.rs"]
+mod watchdog;

@@ -16,9 +16,9 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
-    task::Waker,
+    task::{Context, Poll, Waker},
 };
 
 use ostrakon_core::{EntityId, Time};
@@ -27,16 +27,21 @@ use tokio::task::JoinSet;
 use super::{
     envelope::Envelope,
     home::Home,
+    runtime::Runtime,
     turn::{Due, stopped},
 };
-use crate::{Entity, TellError, lock::Mutex};
+use crate::{
+    Entity, TellError,
+    lease::{Acting, Wait, Who},
+    lock::Mutex,
+};
 
 pub(crate) struct Cell<E: Entity> {
     pub(crate) id: EntityId,
     /// The id's stable hash, kept so that a growing table need not compute it again.
     pub(crate) key: u64,
     pub(crate) home: Arc<Home<E>>,
-    killed: AtomicBool,
+    fate: AtomicU8,
     pub(crate) queue: Mutex<Queue<E>>,
 }
 
@@ -67,6 +72,13 @@ pub(crate) enum Phase {
     Taken,
     Gone,
 }
+
+/// Nothing is decided.
+const LIVES: u8 = 0;
+/// It ends at the next point where it can be ended.
+const KILLED: u8 = 1;
+/// The same, because its shard is not ours any more.
+const FENCED: u8 = 2;
 
 /// Which life's timer has come, and whether it comes again.
 #[derive(Clone, Copy)]
@@ -101,7 +113,7 @@ impl<E: Entity> Cell<E> {
             id,
             key,
             home,
-            killed: AtomicBool::new(false),
+            fate: AtomicU8::new(LIVES),
             queue: Mutex::new(Queue {
                 phase: Phase::Taken,
                 entity: None,
@@ -211,15 +223,60 @@ impl<E: Entity> Cell<E> {
 
     /// Ends the entity at the next point where it can be ended: between two polls.
     pub(crate) fn kill(&self) {
-        self.killed.store(true, Ordering::Release);
+        self.fate.store(KILLED, Ordering::Release);
         let waker = self.queue.lock().rare().waker.take();
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
+    /// The same for an entity whose shard is not ours any more. The turn in which a parked one ends is returned.
+    pub(crate) fn fence(self: &Arc<Self>) -> Option<Due<E>> {
+        self.fate.store(FENCED, Ordering::Release);
+        self.order_stop()
+    }
+
     pub(crate) fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Acquire)
+        self.fate.load(Ordering::Acquire) != LIVES
+    }
+
+    /// The error of a message that waited for an entity that has ended.
+    pub(crate) fn ended(&self) -> TellError {
+        if self.fate.load(Ordering::Acquire) == FENCED {
+            return TellError::NoOwner {
+                kind: E::KIND,
+                id: self.id.clone(),
+                shard: self.home.shard,
+            };
+        }
+        stopped::<E>(&self.id)
+    }
+
+    /// Ready when the lease lasts, or the entity has been killed.
+    pub(crate) fn poll_lasts(&self, wait: &mut Wait, cx: &mut Context<'_>) -> Poll<()> {
+        self.waits(cx.waker());
+        // A kill before this found no waker.
+        if self.is_killed() {
+            return Poll::Ready(());
+        }
+        let lease = &self.home.kind.runtime.lease;
+        lease.poll_lasts(wait, cx.waker())
+    }
+
+    /// A poll of its code begins. `None`: the lease is over, it must not begin.
+    #[inline]
+    pub(crate) fn acts(&self) -> Option<Acting> {
+        self.home.kind.runtime.lease.acts(|| self.who())
+    }
+
+    /// A call of its code begins that belongs to a turn for which the lease has lasted.
+    #[inline]
+    pub(crate) fn goes_on(&self) -> Acting {
+        self.home.kind.runtime.lease.goes_on(|| self.who())
+    }
+
+    fn who(&self) -> Who {
+        Who::Entity(E::KIND, self.id.clone())
     }
 
     /// The running turn waits; `waker` brings it back.
@@ -251,15 +308,15 @@ impl<E: Entity> Queue<E> {
         self.rare.get_or_insert_default()
     }
 
-    /// Starts a task that lives at most as long as this life of the entity.
+    /// Starts a task that lives at most as long as this life of the entity, and waits while the lease is over.
     pub(crate) fn spawn(
         &mut self,
-        runtime: &tokio::runtime::Handle,
+        runtime: &Runtime,
         task: impl Future<Output = ()> + Send + 'static,
     ) {
         let tasks = &mut self.rare().tasks;
         reap(tasks);
-        tasks.spawn_on(task, runtime);
+        tasks.spawn_on(runtime.leased(task), runtime);
     }
 
     /// Nothing would be missed if the entity stopped now.

@@ -1,13 +1,14 @@
 //! The gate that every step of an entity's code passes.
 //!
 //! Each poll of a handler or hook goes through here: not at all once the entity has been killed, with its panics caught,
-//! and with the running entity known to the asks it makes. What must hold before an entity may act belongs here.
+//! and with the running entity known to the asks it makes. After the end of the node's lease nothing passes: what comes waits at the
+//! gate until the lease is extended. What must hold before an entity may act belongs here.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use pin_project_lite::pin_project;
@@ -16,6 +17,7 @@ use super::{cell::Cell, envelope::Ask};
 use crate::{
     Cause, Entity, TraceContext,
     chain::{self, CallSite},
+    lease::Wait,
 };
 
 /// Why a step of an entity's code did not run to its end.
@@ -27,6 +29,12 @@ pub(crate) enum Cut {
 /// Calls a piece of the user's code that is not async, or makes the future of one that is.
 pub(crate) fn call<T>(code: impl FnOnce() -> T) -> Result<T, Cut> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| Cut::Panicked(Cause::from_panic(&*panic)))
+}
+
+/// The same within a turn of the entity in `cell`.
+pub(crate) fn call_of<E: Entity, T>(cell: &Cell<E>, code: impl FnOnce() -> T) -> Result<T, Cut> {
+    let _acting = cell.goes_on();
+    call(code)
 }
 
 /// What came of gated code.
@@ -61,6 +69,7 @@ pin_project! {
         serves: Serves<'c>,
         span: tracing::Span,
         waited: bool,
+        wait: Wait,
         #[pin]
         code: F,
     }
@@ -73,6 +82,7 @@ impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
             serves,
             span,
             waited: false,
+            wait: Wait::default(),
             code,
         }
     }
@@ -84,9 +94,16 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let gate = self.project();
         let over = |result, waited| Poll::Ready(Passed { result, waited });
-        if gate.cell.is_killed() {
-            return over(Err(Cut::Killed), *gate.waited);
-        }
+        let acting = loop {
+            if gate.cell.is_killed() {
+                return over(Err(Cut::Killed), *gate.waited);
+            }
+            if let Some(acting) = gate.cell.acts() {
+                break acting;
+            }
+            *gate.waited = true;
+            ready!(gate.cell.poll_lasts(gate.wait, cx));
+        };
         let site = || CallSite {
             kind: E::KIND,
             id: gate.cell.id.clone(),
@@ -97,6 +114,7 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
         let polled = gate
             .span
             .in_scope(|| chain::within(site, || call(|| gate.code.poll(cx))));
+        drop(acting);
         match polled {
             Ok(Poll::Ready(value)) => over(Ok(value), *gate.waited),
             Err(cut) => over(Err(cut), *gate.waited),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashTable, hash_table::Entry};
-use ostrakon_core::{EntityId, Epoch};
+use ostrakon_core::{EntityId, Epoch, ShardId};
 use tokio::sync::Notify;
 
 use super::{cell::Cell, kind::Kind, stats::Stats};
@@ -14,6 +14,7 @@ use crate::{Entity, lock::Mutex};
 
 pub(crate) struct Home<E: Entity> {
     pub(crate) kind: Arc<Kind<E>>,
+    pub(crate) shard: ShardId,
     pub(crate) table: Mutex<Table<E>>,
     pub(crate) stats: Stats,
     /// The last entity of a closed home has gone.
@@ -33,9 +34,10 @@ pub(crate) struct Table<E: Entity> {
 pub(crate) struct Cells<E: Entity>(HashTable<Arc<Cell<E>>>);
 
 impl<E: Entity> Home<E> {
-    pub(crate) fn new(kind: Arc<Kind<E>>, open: Option<Epoch>) -> Arc<Self> {
+    pub(crate) fn new(kind: Arc<Kind<E>>, shard: ShardId, open: Option<Epoch>) -> Arc<Self> {
         Arc::new(Self {
             kind,
+            shard,
             table: Mutex::new(Table {
                 open,
                 accepted: 0,

@@ -1,6 +1,7 @@
 //! The janitor: one task per kind that does what must be done while nobody sends messages.
 //!
-//! It fires timers, stops idle entities, keeps their number within the limit and publishes the counters.
+//! It fires timers, stops idle entities, keeps their number within the limit and publishes the counters. While the lease is over it
+//! only counts.
 
 use std::{
     sync::{Arc, Weak},
@@ -15,7 +16,7 @@ use super::{
     kind::Kind,
     stats::{Tabled, Totals},
 };
-use crate::{Entity, dead_letters::DeadReason};
+use crate::{Entity, dead_letters::DeadReason, lease::Wait};
 
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -29,26 +30,34 @@ pub(crate) async fn run<E: Entity>(host: Weak<Host<E>>, kind: Arc<Kind<E>>) {
     let mut report = Report::new(&host);
     let mut next_report = kind.now() + REPORT_PERIOD;
     let mut next_sweep = kind.sweep_period().map(|period| kind.now() + period);
+    let (lease, mut wait) = (&kind.runtime.lease, Wait::default());
     loop {
-        let due = [kind.timers.next_due(), next_sweep, Some(next_report)];
+        let suspended = lease.is_over();
+        let due = match suspended {
+            true => [None, None, Some(next_report)],
+            false => [kind.timers.next_due(), next_sweep, Some(next_report)],
+        };
         let wake = due.into_iter().flatten().min().unwrap_or(next_report);
         tokio::select! {
             () = tokio::time::sleep_until(kind.clock.instant(wake)) => {}
             () = kind.call_janitor.notified() => {}
+            () = lease.lasts(&mut wait), if suspended => {}
         }
         let Some(host) = host.upgrade() else {
             return;
         };
         let now = kind.now();
-        kind.timers.fire(now, |cell| {
+        kind.timers.fire(now, lease, |cell| {
             kind.dead_letters
                 .bury::<E>(&cell.id, DeadReason::Overloaded, None);
         });
-        host.keep_limit().await;
-        if next_sweep.is_some_and(|at| at <= now) {
-            kind.timers.prune();
-            host.sweep(now).await;
-            next_sweep = kind.sweep_period().map(|period| now + period);
+        if !lease.is_over() {
+            host.keep_limit().await;
+            if next_sweep.is_some_and(|at| at <= now) {
+                kind.timers.prune();
+                host.sweep(now).await;
+                next_sweep = kind.sweep_period().map(|period| now + period);
+            }
         }
         if next_report <= now {
             report.publish(host.totals());

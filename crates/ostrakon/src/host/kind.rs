@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Weak,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -12,9 +12,10 @@ use std::{
 use ostrakon_core::{EntityId, Time};
 use tokio::sync::Notify;
 
-use super::{Host, slowness::Slowness, timers::Timers};
+use super::{Host, runtime::Runtime, slowness::Slowness, timers::Timers};
 use crate::{
-    Entity, clock::Clock, dead_letters::DeadLetters, hosting::Hosting, lock::Mutex, node::WeakNode,
+    Entity, clock::Clock, dead_letters::DeadLetters, hosting::Hosting, lease::Lease, lock::Mutex,
+    node::WeakNode,
 };
 
 pub(crate) struct Kind<E: Entity> {
@@ -22,7 +23,7 @@ pub(crate) struct Kind<E: Entity> {
     pub(crate) factory: Factory<E>,
     pub(crate) force_serialization: bool,
     pub(crate) clock: Clock,
-    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) runtime: Runtime,
     pub(crate) node: WeakNode,
     pub(crate) host: Weak<Host<E>>,
     pub(crate) dead_letters: DeadLetters,
@@ -67,13 +68,13 @@ pub(crate) struct KindParts<E: Entity> {
 }
 
 impl<E: Entity> Kind<E> {
-    pub(crate) fn new(parts: KindParts<E>, host: Weak<Host<E>>) -> Self {
+    pub(crate) fn new(parts: KindParts<E>, lease: Arc<Lease>, host: Weak<Host<E>>) -> Self {
         Self {
             hosting: parts.hosting,
             factory: parts.factory,
             force_serialization: parts.force_serialization,
             clock: parts.clock,
-            runtime: tokio::runtime::Handle::current(),
+            runtime: Runtime::current(lease),
             node: parts.node,
             host,
             dead_letters: parts.dead_letters,

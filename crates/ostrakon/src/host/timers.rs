@@ -18,7 +18,7 @@ use super::{
     cell::{Cell, Timed, TimerOf},
     gate,
 };
-use crate::{Entity, lock::Mutex};
+use crate::{Entity, lease::Lease, lock::Mutex};
 
 pub(crate) struct Timers<E: Entity> {
     heap: Mutex<Heap<E>>,
@@ -120,9 +120,11 @@ impl<E: Entity> Timers<E> {
         self.heap.lock().entries.peek().map(|entry| entry.due)
     }
 
-    /// Delivers what is due; what could not be delivered goes to `refused`.
-    pub(crate) fn fire(&self, now: Time, refused: impl Fn(&Cell<E>)) {
-        while let Some(entry) = self.pop_due(now) {
+    /// Delivers what is due, while the lease lasts; what could not be delivered goes to `refused`.
+    pub(crate) fn fire(&self, now: Time, lease: &Lease, refused: impl Fn(&Cell<E>)) {
+        while !lease.is_over()
+            && let Some(entry) = self.pop_due(now)
+        {
             self.fire_one(entry, now, &refused);
         }
     }
@@ -141,7 +143,7 @@ impl<E: Entity> Timers<E> {
         };
         let (message, again) = match &mut entry.schedule {
             Schedule::Once(message) => (message.take(), false),
-            Schedule::Every(_, make) => (gate::call(make).ok(), true),
+            Schedule::Every(_, make) => (gate::call_of(&cell, make).ok(), true),
         };
         let Some(message) = message else {
             tracing::warn!(kind = E::KIND, id = %cell.id, "a timer's message could not be made; it ends here");

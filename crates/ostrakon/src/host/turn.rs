@@ -168,6 +168,10 @@ impl<E: Entity> Turn<'_, E> {
             Box::pin(self.end_life()).await;
             return self.vacate();
         }
+        if self.kind.runtime.lease.is_over() {
+            Box::pin(self.suspend()).await;
+            return false;
+        }
         if self.entity.is_none() && !Box::pin(self.start()).await {
             return self.vacate();
         }
@@ -259,6 +263,8 @@ impl<E: Entity> Turn<'_, E> {
         if !self.is_wanted(ask.as_ref()) {
             return self.refuse(ask, None);
         }
+        let cell = self.cell;
+        let acting = cell.goes_on();
         let failures = letter.failures() + 1;
         let message = match letter {
             Letter::Open(message) => message,
@@ -267,22 +273,19 @@ impl<E: Entity> Turn<'_, E> {
         // Not even a copy that cannot be made may bring the turn down: then there is none.
         let again = |message| Box::new(Again { message, failures });
         let copy = gate::call(|| E::redeliver(&message).map(again)).unwrap_or(None);
-        let cell = self.cell;
         let sample = Slowness::samples_this().then(Instant::now);
         let entity = self.entity.as_mut();
         let entity = entity.expect("started before the first message");
-        let span = tracing::trace_span!(
-            "handle",
-            kind = E::KIND,
-            id = %cell.id,
-            trace = trace.as_deref().map(tracing::field::display),
-        );
+        let span = handling(cell, trace.as_deref());
         let serves = Serves {
             ask: ask.as_ref(),
             trace: trace.as_ref(),
         };
         let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
-            Ok(code) => Gate::new(cell, serves, span, code).await,
+            Ok(code) => {
+                drop(acting);
+                Gate::new(cell, serves, span, code).await
+            }
             Err(cut) => Passed::cut(cut),
         };
         if let Some(began) = sample {
@@ -401,6 +404,15 @@ impl<E: Entity> Turn<'_, E> {
             .dead_letters
             .bury::<E>(&self.cell.id, reason, message);
     }
+}
+
+fn handling<E: Entity>(cell: &Cell<E>, trace: Option<&TraceContext>) -> tracing::Span {
+    tracing::trace_span!(
+        "handle",
+        kind = E::KIND,
+        id = %cell.id,
+        trace = trace.map(tracing::field::display),
+    )
 }
 
 pub(crate) fn stopped<E: Entity>(id: &EntityId) -> TellError {

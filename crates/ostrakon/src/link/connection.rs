@@ -18,6 +18,7 @@ use std::{
 
 use bytes::Bytes;
 use ostrakon_core::{GroupName, ShardId, Time};
+use ostrakon_tls::Wire;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
     time::{Instant, Interval, MissedTickBehavior},
@@ -29,8 +30,8 @@ use super::{
     frame::{self, Frame},
     inbox::Inbox,
     outbox::LaneKey,
-    security::Wire,
 };
+use crate::lease::Wait;
 
 /// A peer that takes nothing for so long does not read.
 const WRITE_STALL: Duration = Duration::from_secs(10);
@@ -62,6 +63,8 @@ pub(crate) struct Connection {
     /// How many askers the last batch of answers has woken: they are likely to send something next.
     woken: usize,
     lingered: bool,
+    /// Waits for the lease, if what entities have sent is held back.
+    suspended: Wait,
 }
 
 impl Connection {
@@ -84,6 +87,7 @@ impl Connection {
             refusing: BTreeSet::new(),
             woken: 0,
             lingered: false,
+            suspended: Wait::default(),
         }
     }
 
@@ -187,6 +191,10 @@ impl Connection {
             cx.waker().wake_by_ref();
             return Ok(false);
         }
+        match self.hub.lease.poll_lasts(&mut self.suspended, cx.waker()) {
+            Poll::Ready(()) => state.outbox.let_go(),
+            Poll::Pending => state.outbox.hold_back(),
+        }
         let frames = state.outbox.frames;
         state.outbox.take(&mut self.writing);
         drop(state);
@@ -287,7 +295,11 @@ impl Connection {
     async fn write_rest(&mut self) -> io::Result<()> {
         loop {
             if self.writing.is_empty() {
-                self.link.state.lock().outbox.take_all(&mut self.writing);
+                let outbox = &mut self.link.state.lock().outbox;
+                if self.hub.lease.is_over() {
+                    outbox.hold_back();
+                }
+                outbox.take_all(&mut self.writing);
             }
             if self.writing.is_empty() {
                 return Ok(());

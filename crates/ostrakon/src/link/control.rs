@@ -9,6 +9,7 @@ use std::{
 };
 
 use ostrakon_core::Time;
+use ostrakon_tls::Wire;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
@@ -17,7 +18,6 @@ use super::{
     frame::{self, Frame},
     handshake::Purpose,
     inbox::Inbox,
-    security::Wire,
     supervisor,
 };
 

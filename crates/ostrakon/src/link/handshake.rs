@@ -13,12 +13,11 @@
 use std::{io, time::Duration};
 
 use ostrakon_core::{Incarnation, NodeName, ShardGroup, ShardHash};
-use ostrakon_tls::{Identity, Role, TlsError};
+use ostrakon_tls::{Identity, Role, Secured, TlsError, Wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::security::{Secured, Wire};
 
 const MAGIC: [u8; 8] = *b"OSTRAKON";
 /// The versions of the protocol that this program speaks.

@@ -14,10 +14,15 @@ use arc_swap::ArcSwap;
 use ostrakon_core::{
     Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardMap, Time, Version,
 };
-use tokio::{net::TcpListener, sync::watch, task::AbortHandle};
+use ostrakon_tls::Security;
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
 
 use super::{
-    Lane, Lanes, Limits, Link, Parcel, Security, TurnedAway,
+    Lane, Lanes, Limits, Link, Parcel, TurnedAway,
     arrival::{Arrival, Claim},
     connection::End,
     expiry,
@@ -31,7 +36,9 @@ use crate::{
     clock::Clock,
     entity_ref::DEFAULT_TIMEOUT,
     host::{AnyHost, envelope::Ask},
+    lease::Lease,
     lock::Mutex,
+    managed::Event,
     reply::Pending,
     topology::Topology,
 };
@@ -44,6 +51,8 @@ pub(crate) struct Hub {
     pub(crate) limits: Limits,
     pub(crate) security: Security,
     pub(crate) clock: Clock,
+    /// Until when this node's entities may act.
+    pub(crate) lease: Arc<Lease>,
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) topology: Arc<Topology>,
     pub(crate) map: ArcSwap<ShardMap>,
@@ -63,6 +72,8 @@ pub(crate) struct Hub {
     sessions: AtomicU64,
     leaving: AtomicBool,
     listener: OnceLock<AbortHandle>,
+    /// Who decides about membership; nobody in a cluster whose map comes from outside.
+    plane: OnceLock<mpsc::Sender<Event>>,
 }
 
 /// What a hub is made of.
@@ -112,6 +123,7 @@ impl Hub {
                 limits,
                 security,
                 clock,
+                lease: Arc::new(Lease::for_ever()),
                 runtime: tokio::runtime::Handle::current(),
                 topology,
                 address,
@@ -123,6 +135,7 @@ impl Hub {
                 sessions: AtomicU64::new(1),
                 leaving: AtomicBool::new(false),
                 listener: OnceLock::new(),
+                plane: OnceLock::new(),
             }
         })
     }
@@ -235,6 +248,24 @@ impl Hub {
         self.addresses.lock().insert(peer, address);
     }
 
+    /// Says where a node of the cluster is reached now.
+    pub(crate) fn reach(&self, peer: NodeName, address: String) {
+        self.addresses.lock().insert(peer, address);
+    }
+
+    /// Tells the plane from now on which nodes cannot be reached.
+    pub(crate) fn follow(&self, plane: mpsc::Sender<Event>) {
+        let _ = self.plane.set(plane);
+    }
+
+    pub(crate) fn unreachable(&self, peer: &NodeName) {
+        if let Some(plane) = self.plane.get() {
+            let node = peer.clone();
+            // It is advice: if nobody has time for it, it is given again.
+            let _ = plane.try_send(Event::Unreachable { node });
+        }
+    }
+
     pub(crate) fn knows(&self, peer: &NodeName) -> bool {
         self.addresses.lock().contains_key(peer)
     }
@@ -252,15 +283,20 @@ impl Hub {
                 self.close_shard(group, shard).await;
             }
         }
-        let map = Arc::new(map);
-        self.map.store(Arc::clone(&map));
-        self.version.store(map.version().get(), Ordering::Release);
         for (group, shard, assignment) in map.iter() {
             if let Some(assignment) = assignment.filter(|assignment| mine(assignment)) {
                 self.open_shard(group, shard, assignment.epoch);
             }
         }
-        self.changed.send_replace(map.version());
+        self.show(map);
+    }
+
+    /// Goes by this map from now on. Shards that are ours in it have been opened.
+    pub(crate) fn show(&self, map: ShardMap) {
+        let version = map.version();
+        self.map.store(Arc::new(map));
+        self.version.store(version.get(), Ordering::Release);
+        self.changed.send_replace(version);
         for (kind, id) in self.singletons.get().into_iter().flatten() {
             if let Ok(host) = self.host(kind) {
                 // Refused where its shard is not.
@@ -276,14 +312,41 @@ impl Hub {
             .filter_map(|known| known.host.as_ref())
     }
 
-    fn open_shard(&self, group: &GroupName, shard: ShardId, epoch: Epoch) {
+    pub(crate) fn open_shard(&self, group: &GroupName, shard: ShardId, epoch: Epoch) {
         self.hosts_in(group)
             .for_each(|host| host.open_shard(shard, epoch));
     }
 
-    async fn close_shard(&self, group: &GroupName, shard: ShardId) {
-        let closing = self.hosts_in(group).map(|host| host.close_shard(shard));
+    /// Lets what lives in a shard finish and stop. Returns when nothing of it acts any more, however long that takes.
+    pub(crate) async fn close_shard(&self, group: &GroupName, shard: ShardId) {
+        let closing = self.hosts_in(group).map(|host| async move {
+            while host.close_shard(shard).await > 0 {
+                tracing::error!(
+                    kind = host.kind(),
+                    %shard,
+                    "entities hold their threads without end: the shard cannot be given up"
+                );
+            }
+        });
         futures_util::future::join_all(closing).await;
+    }
+
+    /// Ends what lives in a shard. Returns when nothing of it acts any more.
+    pub(crate) async fn fence_shard(&self, group: &GroupName, shard: ShardId) {
+        if self.lease.is_over() {
+            self.drop_acts();
+        }
+        let fencing = self.hosts_in(group).map(|host| host.fence_shard(shard));
+        futures_util::future::join_all(fencing).await;
+    }
+
+    /// Drops what this node's entities have sent and the end of the lease has held back.
+    fn drop_acts(&self) {
+        for link in self.links.lock().values() {
+            let mut state = link.state.lock();
+            state.outbox.drop_acts();
+            link.wake(state);
+        }
     }
 
     /// Delivers a message that has waited in a lane and turned out to be for this node. It comes back if it cannot be taken yet.
@@ -355,12 +418,19 @@ impl Hub {
     }
 
     pub(crate) fn peer_is_up(&self, peer: &NodeName) {
+        if self.plane.get().is_some() {
+            return;
+        }
         self.topology.add(peer);
         self.topology.set_status(peer, MemberStatus::Up);
     }
 
-    pub(crate) fn peer_is(&self, peer: &NodeName, _end: &End) {
-        self.topology.set_status(peer, MemberStatus::Down);
+    pub(crate) fn peer_is(&self, peer: &NodeName, end: &End) {
+        if self.plane.get().is_none() {
+            self.topology.set_status(peer, MemberStatus::Down);
+        } else if !end.is_agreed() {
+            self.unreachable(peer);
+        }
     }
 
     pub(crate) fn note_round_trip(&self, peer: &NodeName, took: Duration) {

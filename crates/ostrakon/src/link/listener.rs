@@ -8,7 +8,7 @@ use std::{
 };
 
 use ostrakon_core::Incarnation;
-use ostrakon_tls::Identity;
+use ostrakon_tls::{Identity, Secured};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -17,7 +17,6 @@ use tokio::{
 use super::{
     Hub, Link, Phase, control,
     handshake::{self, HandshakeError, Hello, Purpose, Refusal},
-    security::Secured,
     supervisor::{Established, Opened},
 };
 

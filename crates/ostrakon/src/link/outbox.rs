@@ -7,9 +7,13 @@
 //! Positions count the bytes of the ordinary frames since the link began: a frame that begins before
 //! [`Outbox::handed_over`] may have reached the other side, one that begins there or later has not.
 
+mod held;
+
 use std::collections::{BTreeMap, VecDeque, btree_map::Entry};
 
+use self::held::Acts;
 use super::frame::{self, PART};
+use crate::lease::is_acting_here;
 
 /// A frame that has this much is sent in parts.
 const LARGE: usize = PART;
@@ -30,6 +34,8 @@ pub(crate) struct Outbox {
     behind: BTreeMap<LaneKey, usize>,
     /// Bytes of parts that the other side has not reported as read.
     unread: u64,
+    /// Which of the frames come from entities whose lease can end.
+    acts: Acts,
     /// The connection has found nothing to write and wants to be woken.
     pub(crate) parked: bool,
     /// How many frames `ready` holds.
@@ -41,6 +47,10 @@ struct Large {
     frame: Vec<u8>,
     sent: usize,
     token: u64,
+    /// Where it began, if it was put among the ordinary frames.
+    start: Option<u64>,
+    /// An entity has put it in, and its lease can end.
+    of_entity: bool,
 }
 
 /// What must stay in order among large and small frames.
@@ -90,9 +100,9 @@ impl Outbox {
         let length = self.ready.len() - start;
         if length <= LARGE && !self.waits_behind_large(lane) {
             self.frames += 1;
-            return Spot::Ordinary {
-                start: self.base + start as u64,
-            };
+            let start = self.base + start as u64;
+            self.acts.note(start, lane, token);
+            return Spot::Ordinary { start };
         }
         let frame = self.ready.split_off(start);
         self.push_large(lane, token, frame)
@@ -115,15 +125,21 @@ impl Outbox {
     }
 
     fn push_large(&mut self, lane: LaneKey, token: u64, frame: Vec<u8>) -> Spot {
-        self.large_bytes += frame.len();
-        *self.behind.entry(lane).or_default() += 1;
-        self.large.push_back(Large {
+        self.enter_large(Large {
             lane,
             frame,
             sent: 0,
             token,
+            start: None,
+            of_entity: is_acting_here(),
         });
         Spot::Large { token }
+    }
+
+    fn enter_large(&mut self, large: Large) {
+        self.large_bytes += large.frame.len();
+        *self.behind.entry(large.lane).or_default() += 1;
+        self.large.push_back(large);
     }
 
     fn waits_behind_large(&self, lane: LaneKey) -> bool {
@@ -137,9 +153,11 @@ impl Outbox {
         self.drop_finished();
         self.base += self.ready.len() as u64;
         self.frames = 0;
+        self.acts.taken();
         std::mem::swap(buffer, &mut self.ready);
         if let Some(large) = self.large.front_mut()
             && self.unread < PARTS_WINDOW
+            && !(self.acts.held_back && large.of_entity)
         {
             let end = (large.sent + PART).min(large.frame.len());
             let part = &large.frame[large.sent..end];
@@ -219,6 +237,7 @@ impl Outbox {
         let unsent = &unsent[..ordinary(unsent)];
         let mut ready = unsent.to_vec();
         self.base -= ready.len() as u64;
+        self.acts.put_back(self.base);
         ready.append(&mut self.ready);
         self.ready = ready;
         self.keep_only_messages();
@@ -247,16 +266,19 @@ impl Outbox {
 
     /// Takes a frame back that has not gone out. `false`: it may have.
     pub(crate) fn withdraw(&mut self, spot: Spot) -> bool {
-        match spot {
-            Spot::Ordinary { start } => {
+        let held = |large: &Large| match spot {
+            Spot::Ordinary { start } => large.start == Some(start),
+            Spot::Large { token } => large.token == token,
+        };
+        match (self.large.iter().position(held), spot) {
+            (None, Spot::Ordinary { start }) => {
                 let Some(start) = start.checked_sub(self.base) else {
                     return false;
                 };
                 frame::make_void(&mut self.ready[start as usize..]);
                 true
             }
-            Spot::Large { token } => {
-                let place = self.large.iter().position(|large| large.token == token);
+            (place, _) => {
                 let Some(place) = place.filter(|&place| self.large[place].sent == 0) else {
                     return false;
                 };

@@ -10,6 +10,7 @@ use std::{
 };
 
 use ostrakon_core::{Incarnation, NodeName};
+use ostrakon_tls::{Secured, Wire};
 use tokio::{
     net::TcpStream,
     sync::{OwnedSemaphorePermit, mpsc},
@@ -21,7 +22,6 @@ use super::{
     control,
     frame::Addressee,
     handshake::{self, HandshakeError, Purpose},
-    security::{Secured, Wire},
 };
 use crate::TellError;
 
@@ -177,6 +177,7 @@ async fn connect(
             Err(error) => {
                 link.state.lock().phase = Phase::Idle;
                 *failures += 1;
+                hub.unreachable(&link.peer);
                 tracing::warn!(peer = %link.peer, %error, attempt = *failures, "cannot connect");
             }
         }

@@ -90,8 +90,12 @@ impl World {
 
     /// A node's builder that hosts probes of this world.
     pub(crate) fn builder(self: &Arc<Self>, hosting: Hosting) -> NodeBuilder {
+        self.builder_named("node-1", hosting)
+    }
+
+    pub(crate) fn builder_named(self: &Arc<Self>, name: &str, hosting: Hosting) -> NodeBuilder {
         let world = Arc::clone(self);
-        Node::builder("node-1").host_with(hosting, move |id| Probe {
+        Node::builder(name).host_with(hosting, move |id| Probe {
             id: id.to_string(),
             world: Arc::clone(&world),
             sum: 0,
@@ -141,6 +145,8 @@ pub(crate) enum Do {
     KeepAlive,
     /// Works in the background until the gate lets it end.
     Work,
+    /// Ends its node's lease, and then adds one to another entity and answers.
+    ActTooLate(String, Reply<()>),
     /// Blocks the thread until a permit can be had.
     Block,
     /// Streams 0, 1, … up to the number, then finishes.
@@ -226,6 +232,11 @@ impl Entity for Probe {
             }
             Do::KeepAlive => ctx.keep_alive(),
             Do::Work => self.work(ctx),
+            Do::ActTooLate(other, reply) => {
+                ostrakon::testing::lease(&ctx.node()).end();
+                probe(&ctx.node(), &other).try_tell(Do::Add(1))?;
+                reply.send(());
+            }
             Do::Block => {
                 while self.world.gate.try_acquire().map(|p| p.forget()).is_err() {
                     std::thread::yield_now();

@@ -5,7 +5,7 @@
 
 use std::task::Poll;
 
-use super::{Turn, stopped};
+use super::Turn;
 use crate::{
     AskError, Cause, Entity,
     dead_letters::DeadReason,
@@ -13,17 +13,18 @@ use crate::{
         cell::Phase,
         gate::{self, Cut, Gate, Passed, Serves},
     },
+    lease::Wait,
 };
 
 impl<E: Entity> Turn<'_, E> {
     /// Begins a life. `false`: it could not be begun; those who waited have been told, and a pause was made.
     pub(super) async fn start(&mut self) -> bool {
         let cell = self.cell;
-        let result = match gate::call(|| self.kind.factory.make(&cell.id)) {
+        let result = match gate::call_of(cell, || self.kind.factory.make(&cell.id)) {
             Ok(None) => return false,
             Ok(Some(mut entity)) => {
                 let span = tracing::debug_span!("start", kind = E::KIND, id = %cell.id);
-                let passed = match gate::call(|| entity.start(&mut self.ctx)) {
+                let passed = match gate::call_of(cell, || entity.start(&mut self.ctx)) {
                     Ok(code) => Gate::new(cell, Serves::default(), span, code).await,
                     Err(cut) => Passed::cut(cut),
                 };
@@ -74,7 +75,7 @@ impl<E: Entity> Turn<'_, E> {
         if let Some(entity) = self.entity.as_mut() {
             let span = tracing::debug_span!("stop", kind = E::KIND, id = %cell.id);
             let hook = async {
-                match gate::call(|| entity.stop(&mut self.ctx)) {
+                match gate::call_of(cell, || entity.stop(&mut self.ctx)) {
                     Ok(code) => Gate::new(cell, Serves::default(), span, code).await,
                     Err(cut) => Passed::cut(cut),
                 }
@@ -113,6 +114,13 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
+    /// Waits until the lease is extended, or the entity is killed.
+    pub(super) async fn suspend(&mut self) {
+        self.has_waited();
+        let mut wait = Wait::default();
+        std::future::poll_fn(|cx| self.cell.poll_lasts(&mut wait, cx)).await;
+    }
+
     /// Waits before the next life, if there can be one. Ends early when the entity is to stop.
     pub(super) async fn pause(&mut self) {
         if !self.kind.factory.is_on_demand() {
@@ -149,9 +157,7 @@ impl<E: Entity> Turn<'_, E> {
         let emptied = table.open.is_none() && table.cells.len() == 0;
         drop(queue);
         drop(table);
-        self.tell_all_waiting(&|| AskError::NotSent(stopped::<E>(&cell.id)), &|| {
-            DeadReason::Stopped
-        });
+        self.tell_all_waiting(&|| AskError::NotSent(cell.ended()), &|| DeadReason::Stopped);
         if !self.kind.factory.is_on_demand() {
             self.kind.node.actor_ended(&cell.id);
         }

@@ -37,6 +37,11 @@ impl End {
         }
     }
 
+    /// Whether both sides knew that it would end: it says nothing bad about the other.
+    pub(crate) fn is_agreed(&self) -> bool {
+        matches!(self, Self::Goodbye(_) | Self::Replaced | Self::Leaving)
+    }
+
     /// Whether there shall be no other connection after this.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Leaving)

@@ -1,0 +1,92 @@
+//! `Contact`: the connection to one manager, kept for as long as the node lives.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use ostrakon_control::{Conversation, FromManager, FromNode, GreetingError, Hello, dial};
+use ostrakon_tls::Security;
+use tokio::sync::mpsc;
+
+use super::Event;
+
+/// How long a manager may take to let the node in.
+const GREETING: Duration = Duration::from_secs(3);
+/// How long a manager may be silent. It makes itself heard much more often.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long to wait before dialing again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+pub(crate) struct Contact {
+    pub(crate) number: usize,
+    /// Its address, `host:port`; looked up anew for every attempt.
+    pub(crate) manager: String,
+    pub(crate) security: Security,
+    pub(crate) hello: Hello,
+    pub(crate) events: mpsc::Sender<Event>,
+}
+
+impl Contact {
+    /// Ends when nobody wants to hear of it any more.
+    pub(crate) async fn keep(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let trouble = match self.talk().await {
+                Talk::Over => return,
+                Talk::Ended(why) => {
+                    pause = FIRST_PAUSE;
+                    why
+                }
+                Talk::NotBegun(error) => error.to_string(),
+            };
+            tracing::warn!(manager = %self.manager, %trouble, "no contact with a manager");
+            let contact = self.number;
+            let lost = Event::Lost { contact, trouble };
+            if self.events.send(lost).await.is_err() {
+                return;
+            }
+            // A random part keeps nodes from trying in step.
+            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn talk(&self) -> Talk {
+        let dialed = match self.resolve().await {
+            Ok(address) => dial(address, &self.security, &self.hello, GREETING).await,
+            Err(error) => Err(error.into()),
+        };
+        let (wire, manager) = match dialed {
+            Ok(dialed) => dialed,
+            Err(error) => return Talk::NotBegun(error),
+        };
+        tracing::info!(manager, address = %self.manager, "in contact with a manager");
+        let (conversation, mouth) = Conversation::<FromNode>::new(wire);
+        let contact = self.number;
+        let met = Event::Met { contact, mouth };
+        if self.events.send(met).await.is_err() {
+            return Talk::Over;
+        }
+        let heard = |words: FromManager| Event::Heard { contact, words };
+        let ended = conversation.run(PATIENCE, &self.events, heard).await;
+        match self.events.is_closed() {
+            true => Talk::Over,
+            false => Talk::Ended(ended.to_string()),
+        }
+    }
+
+    async fn resolve(&self) -> io::Result<SocketAddr> {
+        let mut found = tokio::net::lookup_host(&self.manager).await?;
+        found.next().ok_or_else(|| {
+            let reason = format!("`{}` has no address", self.manager);
+            io::Error::new(io::ErrorKind::NotFound, reason)
+        })
+    }
+}
+
+/// What came of an attempt to talk.
+enum Talk {
+    /// The node is gone.
+    Over,
+    NotBegun(GreetingError),
+    Ended(String),
+}

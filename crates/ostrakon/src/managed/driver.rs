@@ -1,0 +1,507 @@
+//! The driver: does what the node's [`Region`] decides, and tells it what has happened.
+//!
+//! It follows the log, by whoever tells of it, and from that and from what the region holds makes the map that routing goes by: own
+//! shards are taken from the region, which knows, and never from the log, which may be behind or ahead. Nothing here decides about
+//! ownership. Invariant: a shard is opened only after whatever lived in it under an earlier ownership has ended.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use ostrakon_clock::HolderClock;
+use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
+use ostrakon_core::{
+    ControlState, Entry, Epoch, Incarnation, Index, MemberState, NodeName, Region, RegionAction, RegionInput,
+    Registration, ShardKey, ShardMap, Time, Version,
+};
+use tokio::sync::{mpsc, watch};
+
+use super::contact::Contact;
+use crate::{Member, MemberStatus, StartError, lease::Lease, link::Hub};
+
+/// How often at most a node is reported that cannot be reached.
+const REPORT_PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked again whether a shard that does not come to rest has done so.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long to try to say goodbye to managers of whom nothing is heard.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What has happened.
+pub(crate) enum Event {
+    /// A manager can be spoken to.
+    Met {
+        contact: usize,
+        mouth: Mouth<FromNode>,
+    },
+    /// A manager cannot be spoken to.
+    Lost { contact: usize, trouble: String },
+    /// A manager has said something.
+    Heard { contact: usize, words: FromManager },
+    /// What lived in a shard has ended.
+    Ended { shard: ShardKey, epoch: Epoch },
+    /// Another node cannot be reached.
+    Unreachable { node: NodeName },
+    /// The node wants to go.
+    Leave,
+}
+
+/// How a node stands with its managers.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Standing {
+    #[default]
+    Waiting,
+    /// No manager can be reached; why, by manager.
+    Alone(BTreeMap<usize, String>),
+    Refused(String),
+    Joined,
+    Left,
+    /// It has stopped trying to say goodbye.
+    GoneUnheard,
+}
+
+impl Standing {
+    /// Whether waiting any longer to be let in makes no sense.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self, Self::Joined | Self::Refused(_))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Self::Left | Self::GoneUnheard)
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        matches!(self, Self::Left)
+    }
+
+    pub(crate) fn into_result(self, managers: &[String], within: Duration) -> Result<(), StartError> {
+        let trouble = match self {
+            Self::Joined => return Ok(()),
+            Self::Refused(reason) => return Err(StartError::Refused { reason }),
+            Self::Alone(troubles) => {
+                let named = troubles.into_iter().map(|(number, trouble)| {
+                    let manager = managers.get(number).map_or("?", String::as_str);
+                    format!("{manager}: {trouble}")
+                });
+                named.collect::<Vec<_>>().join("; ")
+            }
+            Self::Waiting | Self::Left | Self::GoneUnheard => {
+                "managers are in contact, but none of them leads".to_owned()
+            }
+        };
+        Err(StartError::NotJoined { within, trouble })
+    }
+}
+
+/// What goes on in a shard that is being emptied.
+struct Emptying {
+    epoch: Epoch,
+    next: Next,
+}
+
+/// What happens in a shard once it is empty.
+#[derive(Clone, Copy)]
+enum Next {
+    Nothing,
+    /// It is opened under this epoch.
+    Open(Epoch),
+    /// It would have been opened under this epoch, and is to be given up already.
+    Skip(Epoch),
+}
+
+pub(crate) struct Driver {
+    hub: Weak<Hub>,
+    clock: HolderClock,
+    lease: Arc<Lease>,
+    /// The run that the lease is for.
+    run: Option<Incarnation>,
+    region: Region,
+    seat: Seat,
+    state: ControlState,
+    mouths: BTreeMap<usize, Mouth<FromNode>>,
+    troubles: BTreeMap<usize, String>,
+    emptying: BTreeMap<ShardKey, Emptying>,
+    /// When each node was last reported.
+    reported: BTreeMap<NodeName, Time>,
+    /// The log as it was when the map was last made.
+    mapped: Index,
+    /// What is held has changed since the map was last made.
+    changed: bool,
+    shown: Version,
+    /// When to give up saying goodbye.
+    farewell: Option<Time>,
+    events: mpsc::Sender<Event>,
+    standing: watch::Sender<Standing>,
+}
+
+/// Runs a driver and its contacts apart from the user's threads, until the node is gone.
+pub(crate) fn on_its_own_thread(
+    driver: Driver,
+    contacts: Vec<Contact>,
+    events: mpsc::Receiver<Event>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let run = move || {
+        runtime.block_on(async {
+            for contact in contacts {
+                tokio::spawn(contact.keep());
+            }
+            driver.run(events).await;
+        });
+    };
+    std::thread::Builder::new()
+        .name("ostrakon-control".to_owned())
+        .spawn(run)?;
+    Ok(())
+}
+
+impl Driver {
+    pub(crate) fn new(
+        hub: &Arc<Hub>,
+        registration: Registration,
+        slack: Duration,
+        seat: Seat,
+        events: mpsc::Sender<Event>,
+        standing: watch::Sender<Standing>,
+    ) -> Self {
+        Self {
+            hub: Arc::downgrade(hub),
+            clock: hub.lease.clock(),
+            lease: Arc::clone(&hub.lease),
+            run: None,
+            region: Region::new(registration, slack),
+            seat,
+            state: ControlState::default(),
+            mouths: BTreeMap::new(),
+            troubles: BTreeMap::new(),
+            emptying: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            mapped: Index::default(),
+            changed: false,
+            shown: Version::default(),
+            farewell: None,
+            events,
+            standing,
+        }
+    }
+
+    async fn run(mut self, mut events: mpsc::Receiver<Event>) {
+        while let Some(hub) = self.hub.upgrade() {
+            self.step(&hub, RegionInput::Wake);
+            self.refresh(&hub);
+            if self.is_done() {
+                return;
+            }
+            drop(hub);
+            let pause = self.wakes_at().saturating_since(self.clock.now());
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = tokio::time::sleep(pause) => None,
+            };
+            let Some(hub) = self.hub.upgrade() else {
+                return;
+            };
+            let mut next = event;
+            while let Some(event) = next {
+                self.take(&hub, event);
+                next = events.try_recv().ok();
+            }
+        }
+    }
+
+    /// It looks now and then whether the node still exists.
+    fn wakes_at(&self) -> Time {
+        let soon = self.clock.now() + LOOK_AGAIN;
+        let region = match self.seat {
+            Seat::Node => self.region.next_wakeup(),
+            Seat::Client => None,
+        };
+        region.map_or(soon, |wake| wake.min(soon))
+    }
+
+    fn is_done(&self) -> bool {
+        if self.standing.borrow().has_left() {
+            return true;
+        }
+        let unheard = self.farewell.is_some_and(|end| self.clock.now() >= end);
+        if unheard {
+            self.standing.send_replace(Standing::GoneUnheard);
+        }
+        unheard
+    }
+
+    fn take(&mut self, hub: &Arc<Hub>, event: Event) {
+        match event {
+            Event::Met { contact, mouth } => {
+                let behind = self.state.applied();
+                mouth.say(FromNode::Follow { behind });
+                self.mouths.insert(contact, mouth);
+                self.troubles.remove(&contact);
+                self.farewell = None;
+            }
+            Event::Lost { contact, trouble } => self.lost(contact, trouble),
+            Event::Heard { contact, words } => self.hear(hub, contact, words),
+            Event::Ended { shard, epoch } => self.ended(hub, shard, epoch),
+            Event::Unreachable { node } => self.unreachable(hub, node),
+            Event::Leave => self.leave(hub),
+        }
+    }
+
+    fn lost(&mut self, contact: usize, trouble: String) {
+        self.mouths.remove(&contact);
+        self.troubles.insert(contact, trouble);
+        let troubles = &self.troubles;
+        self.standing.send_if_modified(|standing| match standing {
+            Standing::Waiting | Standing::Alone(_) => {
+                *standing = Standing::Alone(troubles.clone());
+                true
+            }
+            Standing::Refused(_) | Standing::Joined | Standing::Left | Standing::GoneUnheard => {
+                false
+            }
+        });
+    }
+
+    fn leave(&mut self, hub: &Arc<Hub>) {
+        if self.seat == Seat::Client {
+            self.standing.send_replace(Standing::Left);
+            return;
+        }
+        if self.mouths.is_empty() {
+            self.farewell = Some(self.clock.now() + FAREWELL);
+        }
+        self.step(hub, RegionInput::Leave);
+    }
+
+    fn hear(&mut self, hub: &Arc<Hub>, contact: usize, words: FromManager) {
+        match words {
+            FromManager::Say(message) => self.step(hub, RegionInput::Heard(message)),
+            FromManager::Entries { behind, entries } => self.read(contact, behind, &entries),
+            FromManager::State(snapshot) => match ControlState::restore(*snapshot) {
+                Ok(state) if state.applied() > self.state.applied() => self.state = state,
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "a manager speaks of a state that cannot be read"),
+            },
+            FromManager::Ping => {
+                if let Some(mouth) = self.mouths.get(&contact) {
+                    mouth.say(FromNode::Pong);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, contact: usize, behind: Index, entries: &[Entry]) {
+        if behind > self.state.applied() {
+            if let Some(mouth) = self.mouths.get(&contact) {
+                let behind = self.state.applied();
+                mouth.say(FromNode::Follow { behind });
+            }
+            return;
+        }
+        for (number, entry) in (behind.get() + 1..).zip(entries) {
+            // Those that are known already change nothing.
+            self.state.apply(Index::new(number), entry);
+        }
+    }
+
+    /// Reports a node, unless that was done just now.
+    fn unreachable(&mut self, hub: &Arc<Hub>, node: NodeName) {
+        let now = self.clock.now();
+        let recently = |then: &Time| now.saturating_since(*then) < REPORT_PAUSE;
+        if self.reported.get(&node).is_some_and(recently) {
+            return;
+        }
+        let runs = self.state.members();
+        let run = runs.filter(|(_, member)| member.registration.name == node).last();
+        let Some((incarnation, _)) = run else {
+            return;
+        };
+        self.reported.retain(|_, then| recently(then));
+        self.reported.insert(node, now);
+        self.step(hub, RegionInput::Unreachable { incarnation });
+    }
+
+    fn step(&mut self, hub: &Arc<Hub>, input: RegionInput) {
+        if self.seat == Seat::Client {
+            return;
+        }
+        let actions = self.region.step(self.clock.now(), input);
+        self.keep_lease();
+        for action in actions {
+            self.act(hub, action);
+        }
+    }
+
+    /// What one run may do says nothing about another.
+    fn keep_lease(&mut self) {
+        let run = self.region.incarnation();
+        if run != self.run {
+            self.run = run;
+            self.lease.end();
+        }
+        if run.is_some() {
+            self.lease.extend(self.region.acts_until());
+        }
+    }
+
+    fn act(&mut self, hub: &Arc<Hub>, action: RegionAction) {
+        match action {
+            RegionAction::Send(message) => {
+                for mouth in self.mouths.values() {
+                    mouth.say(FromNode::Say(message.clone()));
+                }
+            }
+            RegionAction::Open { shard, epoch } => self.open(hub, shard, epoch),
+            RegionAction::Drain { shard, epoch } => {
+                self.empty(hub, &shard, epoch, Manner::Drain);
+            }
+            RegionAction::Fence { shard, epoch } => {
+                self.empty(hub, &shard, epoch, Manner::Fence);
+            }
+            RegionAction::Refused { reason } => {
+                tracing::error!(reason, "the managers refuse this node");
+                self.standing.send_if_modified(|standing| {
+                    let waits = matches!(standing, Standing::Waiting | Standing::Alone(_));
+                    if waits {
+                        *standing = Standing::Refused(reason);
+                    }
+                    waits
+                });
+            }
+            RegionAction::Left => {
+                self.standing.send_replace(Standing::Left);
+            }
+        }
+    }
+
+    fn open(&mut self, hub: &Arc<Hub>, shard: ShardKey, epoch: Epoch) {
+        self.changed = true;
+        match self.emptying.get_mut(&shard) {
+            Some(emptying) => emptying.next = Next::Open(epoch),
+            None => hub.open_shard(&shard.group, shard.shard, epoch),
+        }
+    }
+
+    /// Empties a shard, and says so when it is done.
+    fn empty(&mut self, hub: &Arc<Hub>, shard: &ShardKey, epoch: Epoch, manner: Manner) {
+        self.changed = true;
+        if let Some(emptying) = self.emptying.get_mut(shard)
+            && emptying.epoch != epoch
+        {
+            emptying.next = match manner {
+                Manner::Drain => Next::Skip(epoch),
+                Manner::Fence => Next::Nothing,
+            };
+            return;
+        }
+        let next = Next::Nothing;
+        self.emptying.insert(shard.clone(), Emptying { epoch, next });
+        let (events, hub, shard) = (self.events.clone(), Arc::clone(hub), shard.clone());
+        let runtime = hub.runtime.clone();
+        runtime.spawn(async move {
+            match manner {
+                Manner::Drain => hub.close_shard(&shard.group, shard.shard).await,
+                Manner::Fence => hub.fence_shard(&shard.group, shard.shard).await,
+            }
+            // The node may be gone.
+            let _ = events.send(Event::Ended { shard, epoch }).await;
+        });
+    }
+
+    fn ended(&mut self, hub: &Arc<Hub>, shard: ShardKey, epoch: Epoch) {
+        let Some(emptying) = self.emptying.get(&shard).filter(|one| one.epoch == epoch) else {
+            return;
+        };
+        let next = emptying.next;
+        self.emptying.remove(&shard);
+        let quiet = |epoch| RegionInput::Quiet {
+            shard: shard.clone(),
+            epoch,
+        };
+        self.step(hub, quiet(epoch));
+        match next {
+            Next::Nothing => {}
+            Next::Skip(epoch) => self.step(hub, quiet(epoch)),
+            Next::Open(epoch) => self.open(hub, shard, epoch),
+        }
+    }
+
+    /// Shows others what has changed.
+    fn refresh(&mut self, hub: &Arc<Hub>) {
+        if self.mapped != self.state.applied() {
+            self.mapped = self.state.applied();
+            self.changed = true;
+            self.step(hub, RegionInput::Map(self.state.map()));
+            self.mirror(hub);
+        }
+        if self.changed {
+            self.changed = false;
+            self.shown = self.shown.next();
+            hub.show(self.routes());
+        }
+        self.note_joining();
+    }
+
+    fn routes(&self) -> ShardMap {
+        match self.seat {
+            Seat::Node => self.region.routes(self.shown),
+            Seat::Client => {
+                let map = self.state.map();
+                map.map_owners(self.shown, |_, _, owner| owner.cloned())
+            }
+        }
+    }
+
+    /// The nodes that are registered, and where they are.
+    fn mirror(&self, hub: &Arc<Hub>) {
+        let mut members = BTreeMap::new();
+        // In the order in which they began: of two runs of one node the later counts.
+        for (_, member) in self.state.members() {
+            let registration = &member.registration;
+            hub.reach(registration.name.clone(), registration.address.to_string());
+            let status = match member.state {
+                MemberState::Active => MemberStatus::Up,
+                MemberState::Leaving => MemberStatus::Leaving,
+            };
+            members.insert(registration.name.clone(), status);
+        }
+        let members = members.into_iter();
+        let members = members.map(|(name, status)| Member { name, status });
+        hub.topology.mirror(members.collect());
+    }
+
+    fn note_joining(&self) {
+        let known = self.state.applied() > Index::default();
+        let joined = match self.seat {
+            Seat::Client => known,
+            Seat::Node => self
+                .region
+                .incarnation()
+                .is_some_and(|run| self.state.applied().get() >= run.get()),
+        };
+        self.standing.send_if_modified(|standing| {
+            let news = joined
+                && matches!(
+                    standing,
+                    Standing::Waiting | Standing::Alone(_) | Standing::Refused(_)
+                );
+            if news {
+                *standing = Standing::Joined;
+            }
+            news
+        });
+    }
+}
+
+/// How a shard is emptied.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// Entities finish and stop.
+    Drain,
+    /// They end at once: somebody else may be the owner.
+    Fence,
+}
