@@ -1,0 +1,130 @@
+//! `Desk`: where operators look at the cluster and say what they want of it.
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+use ostrakon_core::{NodeName, PlannedMove, Policy, Rebalancing};
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{engine::Input, view::View};
+
+/// Where operators look and wish. Cheap to clone.
+#[derive(Clone)]
+pub struct Desk {
+    pub(crate) view: Arc<RwLock<View>>,
+    pub(crate) inputs: mpsc::Sender<Input>,
+    /// The number of the next event.
+    pub(crate) events: watch::Receiver<u64>,
+}
+
+/// What an operator wants.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// This node shall give up its shards and go.
+    Drain {
+        /// Which node.
+        node: NodeName,
+    },
+    /// This node is dead: the operator has made sure of it. If it is not, two copies of its entities will act.
+    ConfirmDead {
+        /// Which node.
+        node: NodeName,
+        /// How the operator knows, for the log.
+        word: String,
+    },
+    /// Shards shall be balanced now and not at the next round.
+    Rebalance,
+    /// The rules shall be these. Whether balancing is frozen stays as it is.
+    SetPolicy(Box<Policy>),
+    /// Shards shall be moved for the sake of balance, or not. It outlives the manager that is told.
+    SetRebalancing(Rebalancing),
+    /// To be told what the next round would do; see [`Desk::plan`].
+    Plan(Answer<Vec<PlannedMove>>),
+    /// To be told whether the log has been read; see [`Desk::has_read`]. Every manager answers this.
+    HasRead(Answer<bool>),
+}
+
+/// Where the answer to a question goes. Only a [`Desk`] asks.
+#[derive(Clone, Debug)]
+pub struct Answer<T>(Arc<OnceLock<T>>);
+
+impl<T> Answer<T> {
+    fn open() -> Self {
+        Self(Arc::default())
+    }
+
+    pub(crate) fn give(&self, answer: T) {
+        // The first answer counts.
+        let _ = self.0.set(answer);
+    }
+}
+
+impl<T: Clone> Answer<T> {
+    fn take(&self) -> Result<T, WishError> {
+        self.0.get().cloned().ok_or(WishError::Stopping)
+    }
+}
+
+/// Why a wish was not taken up. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WishError {
+    /// Another manager leads.
+    #[error("this manager does not lead: ask {}", .leader.as_ref().map_or("again when one does", |leader| leader.as_str()))]
+    NotLeading {
+        /// Who does, as far as is known.
+        leader: Option<NodeName>,
+    },
+    /// There is no such node.
+    #[error("no node `{node}` is registered")]
+    NoSuchNode {
+        /// Which.
+        node: NodeName,
+    },
+    /// It is said to be dead, but has been heard a moment ago.
+    #[error("node `{node}` has been heard a moment ago: it is not dead")]
+    IsHeard {
+        /// Which.
+        node: NodeName,
+    },
+    /// Nothing is moved for the sake of balance.
+    #[error("rebalancing is frozen")]
+    Frozen,
+    /// The manager is stopping.
+    #[error("this manager is stopping: ask another")]
+    Stopping,
+}
+
+impl Desk {
+    /// The cluster as it is now. Hold it for a moment only: the manager waits meanwhile.
+    pub fn view(&self) -> RwLockReadGuard<'_, View> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows events: the value is the number of the next one, which [`View::events`] takes.
+    pub fn follow(&self) -> watch::Receiver<u64> {
+        self.events.clone()
+    }
+
+    /// Wants something. It has been taken up when this returns; what comes of it shows in the view.
+    pub async fn wish(&self, wish: Wish) -> Result<(), WishError> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.inputs.send(Input::Wish { wish, answer }).await;
+        asked.map_err(|_| WishError::Stopping)?;
+        answered.await.unwrap_or(Err(WishError::Stopping))
+    }
+
+    /// What a round of balancing would do if it began now. Nothing changes.
+    pub async fn plan(&self) -> Result<Vec<PlannedMove>, WishError> {
+        let answer = Answer::open();
+        self.wish(Wish::Plan(answer.clone())).await?;
+        answer.take()
+    }
+
+    /// Whether the manager has read the log, so that its view is that of the cluster.
+    pub async fn has_read(&self) -> Result<bool, WishError> {
+        let answer = Answer::open();
+        self.wish(Wish::HasRead(answer.clone())).await?;
+        answer.take()
+    }
+}

@@ -1,0 +1,166 @@
+//! `Manager`: a running Shard Manager.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, RwLock},
+};
+
+use ostrakon_core::{Index, InvalidId, NodeName};
+use ostrakon_storage::{OpenError, Storage};
+use ostrakon_tls::{Role, Unfit};
+use thiserror::Error;
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, watch},
+    task::{AbortHandle, JoinSet},
+};
+
+use crate::{
+    Desk, ManagerSettings,
+    engine::{Engine, EngineParts, Sole},
+    keeper::{self, Keeper},
+    switchboard::Door,
+    view::View,
+};
+
+/// How many inputs may wait for the engine; callers wait when there are more.
+const WAITING: usize = 16_384;
+
+/// A running manager. It stops when this is dropped.
+pub struct Manager {
+    address: SocketAddr,
+    desk: Desk,
+    tasks: JoinSet<()>,
+    engine: AbortHandle,
+}
+
+/// Why a manager did not start. Nothing runs.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The manager's name cannot be used.
+    #[error("a name cannot be used")]
+    InvalidName(#[from] InvalidId),
+    /// The log cannot be opened.
+    #[error("{}", keeper::explained(.0))]
+    Storage(#[from] OpenError),
+    /// It cannot listen on this address. Choose another, or end what uses it.
+    #[error("cannot listen on `{address}`: {cause}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// Its connections cannot be protected as they have to be.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+}
+
+impl Manager {
+    /// Starts a manager. It leads as soon as no other does.
+    pub async fn start(settings: ManagerSettings) -> Result<Self, StartError> {
+        let storage = ostrakon_storage::open(
+            &settings.storage,
+            &settings.cluster,
+            settings.storage_settings,
+        )
+        .await?;
+        let sole = match settings.storage.split_once(':') {
+            Some(("file" | "memory", _)) => Sole::Yes,
+            Some(_) | None => Sole::No,
+        };
+        Self::over(storage, sole, settings).await
+    }
+
+    /// Starts a manager over a storage that is open already, and that other managers may use as well.
+    pub async fn start_over(
+        storage: Arc<dyn Storage>,
+        settings: ManagerSettings,
+    ) -> Result<Self, StartError> {
+        Self::over(storage, Sole::No, settings).await
+    }
+
+    async fn over(
+        storage: Arc<dyn Storage>,
+        sole: Sole,
+        settings: ManagerSettings,
+    ) -> Result<Self, StartError> {
+        let me = NodeName::new(&settings.name)?;
+        let (listener, address) = listen(&settings).await?;
+        let (inputs, incoming) = mpsc::channel(WAITING);
+        let (applied, reading) = watch::channel(Index::default());
+        let (events, following) = watch::channel(0);
+        let view = Arc::new(RwLock::new(View::default()));
+        let engine = Engine::new(EngineParts {
+            me,
+            policy: settings.policy,
+            patience: settings.patience,
+            sole,
+            health: settings.health,
+            keeper: Keeper::new(Arc::clone(&storage), inputs.clone()),
+            view: Arc::clone(&view),
+            inputs: inputs.clone(),
+            applied,
+            events,
+        });
+        let door = Arc::new(Door {
+            security: settings.security.clone(),
+            cluster: settings.cluster,
+            manager: settings.name,
+            connections: settings.connections,
+            inputs: inputs.clone(),
+        });
+        let mut tasks = JoinSet::new();
+        let engine = tasks.spawn(engine.run(incoming));
+        tasks.spawn(keeper::watch(storage, reading, inputs.clone()));
+        tasks.spawn(door.open(listener));
+        if let Some(certificates) = settings.security.certificates() {
+            let every = std::time::Duration::from_secs(5);
+            tasks.spawn(ostrakon_tls::watch(Arc::clone(certificates), every));
+        }
+        let desk = Desk {
+            view,
+            inputs,
+            events: following,
+        };
+        Ok(Self {
+            address,
+            desk,
+            tasks,
+            engine,
+        })
+    }
+
+    /// Where nodes find it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where operators look and wish.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Ends everything. Nodes go on; another manager takes over when there is one.
+    pub async fn stop(mut self) {
+        self.engine.abort();
+        self.tasks.shutdown().await;
+    }
+}
+
+async fn listen(settings: &ManagerSettings) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |cause: std::io::Error| StartError::Listen {
+        address: settings.listen.clone(),
+        cause: cause.to_string(),
+    };
+    let listener = TcpListener::bind(&settings.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    settings.security.check(
+        &settings.cluster,
+        Role::Manager,
+        &settings.name,
+        address,
+    )?;
+    Ok((listener, address))
+}
