@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ostrakon_core::EntityId;
+use ostrakon_core::{EntityId, Epoch};
 
 use crate::{
     Entity, EntityRef, Node, TellError, Timer,
@@ -27,6 +27,12 @@ impl<E: Entity> Context<E> {
     /// The entity's id.
     pub fn id(&self) -> &EntityId {
         &self.cell.id
+    }
+
+    /// The ownership of the shard that this entity lives under. A later owner has a higher one: give it to whatever stores or does
+    /// something for this entity, so that it can refuse those who do not know yet that they are no longer the owner.
+    pub fn epoch(&self) -> Epoch {
+        self.cell.home.table.lock().epoch
     }
 
     /// The node this code runs on.

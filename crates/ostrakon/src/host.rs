@@ -219,7 +219,8 @@ impl<E: Entity> Host<E> {
     /// The shard is ours: messages are admitted.
     fn open_shard(&self, shard: ShardId, epoch: Epoch) {
         if let Some(home) = self.homes.get(shard.index()) {
-            home.table.lock().open = Some(epoch);
+            let mut table = home.table.lock();
+            (table.open, table.epoch) = (Some(epoch), epoch);
         }
     }
 

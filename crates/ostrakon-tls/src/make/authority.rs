@@ -15,7 +15,7 @@ use webpki::EndEntityCert;
 
 use super::{MakeError, Validity};
 use crate::{
-    Flaw, Identity, Role, UtcTime, certificate,
+    Flaw, Identity, UtcTime, certificate,
     identity::{SCHEME, checked_cluster},
 };
 

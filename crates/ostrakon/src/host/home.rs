@@ -24,6 +24,8 @@ pub(crate) struct Home<E: Entity> {
 pub(crate) struct Table<E: Entity> {
     /// Under which epoch messages are admitted; `None` while the shard is not ours, or being given away.
     pub(crate) open: Option<Epoch>,
+    /// The epoch under which it was last opened. All that lives here began under it: it is opened only when it is empty.
+    pub(crate) epoch: Epoch,
     /// How many messages were accepted, and how many of them had to wait; counted here because the lock is held anyway.
     pub(crate) accepted: u64,
     pub(crate) queued: u64,
@@ -40,6 +42,7 @@ impl<E: Entity> Home<E> {
             shard,
             table: Mutex::new(Table {
                 open,
+                epoch: open.unwrap_or_default(),
                 accepted: 0,
                 queued: 0,
                 cells: Cells(HashTable::new()),
