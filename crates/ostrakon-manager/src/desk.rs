@@ -114,7 +114,7 @@ impl Desk {
         answered.await.unwrap_or(Err(WishError::Stopping))
     }
 
-    /// What a round of balancing would do if it began now. Nothing changes.
+    /// What a round of balancing would do if it began now and balancing is not frozen. Nothing changes.
     pub async fn plan(&self) -> Result<Vec<PlannedMove>, WishError> {
         let answer = Answer::open();
         self.wish(Wish::Plan(answer.clone())).await?;

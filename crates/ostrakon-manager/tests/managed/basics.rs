@@ -4,7 +4,6 @@ use crate::cluster::{Counter, builder, is_spread, manager, node, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_node_gets_all_shards_and_answers() {
-    crate::log();
     let manager = manager().await;
     let one = node("node-1", &manager).await;
     let counter = one.entity::<Counter>("a");

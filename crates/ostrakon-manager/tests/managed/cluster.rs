@@ -44,7 +44,8 @@ pub(crate) async fn until(manager: &Manager, what: &str, wanted: impl Fn(&View) 
     while !wanted(&manager.desk().view()) {
         let patience = Duration::from_secs(20).saturating_sub(began.elapsed());
         let news = tokio::time::timeout(patience, events.changed()).await;
-        assert!(news.is_ok_and(|news| news.is_ok()), "{what} did not happen in time");
+        let spread = spread(&manager.desk().view());
+        assert!(news.is_ok_and(|news| news.is_ok()), "{what} did not happen in time: {spread:?}");
     }
 }
 

@@ -2,8 +2,4 @@
 
 mod basics;
 mod cluster;
-
-#[allow(dead_code)]
-fn log() {
-    let _ = tracing_subscriber::fmt().with_test_writer().try_init();
-}
+mod managers;
