@@ -1,9 +1,10 @@
 //! Where this process runs, as far as others could use it to find out that it is gone.
 //!
 //! A process is known by its host's boot, its process-id space, its number and when it began: together these never come again. On
-//! Kubernetes the pod says its own identity in the environment, if the deployment passes it on.
+//! Kubernetes the pod says its own identity in the environment, if the deployment passes it on, and a container says which run of it
+//! this is by a mark in its termination log, which the platform shows beside the end of that run and of no other.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, io::Write, sync::OnceLock};
 
 /// What the environment says of a pod, and what it is called here.
 const POD: [(&str, &str); 4] = [
@@ -13,13 +14,29 @@ const POD: [(&str, &str); 4] = [
     ("CONTAINER_NAME", "kubernetes.container"),
 ];
 
+/// Kubernetes makes it for each run of a container.
+const TERMINATION_LOG: &str = "/dev/termination-log";
+
 pub(crate) fn here() -> BTreeMap<String, String> {
     let process = process();
     let pod = POD.into_iter().filter_map(|(variable, name)| {
         let value = std::env::var(variable).ok()?;
         Some((name.to_owned(), value))
     });
-    process.into_iter().chain(pod).collect()
+    let run = run_mark().map(|mark| ("kubernetes.run".to_owned(), mark));
+    process.into_iter().chain(pod).chain(run).collect()
+}
+
+/// A mark that only this run of a container has, once it is in its termination log.
+fn run_mark() -> Option<String> {
+    static MARK: OnceLock<Option<String>> = OnceLock::new();
+    let mark = || {
+        let mut log = fs::OpenOptions::new().append(true).open(TERMINATION_LOG).ok()?;
+        let mark = format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
+        writeln!(log, "ostrakon run {mark}").ok()?;
+        Some(mark)
+    };
+    MARK.get_or_init(mark).clone()
 }
 
 /// Nothing at all where the system does not say everything: half an identity could be somebody else's.
