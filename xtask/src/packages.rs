@@ -12,7 +12,18 @@ use anyhow::{Context, ensure};
 use crate::child;
 
 /// Package, the program on `PATH` (or absolute file) that shows it is there, what needs it.
-const NEEDED: &[(&str, &str, &str)] = &[];
+const NEEDED: &[(&str, &str, &str)] = &[
+    (
+        "libprotobuf-dev",
+        "/usr/include/google/protobuf/descriptor.proto",
+        "the client of etcd is generated when it is built",
+    ),
+    (
+        "protobuf-compiler",
+        "protoc",
+        "the client of etcd is generated when it is built",
+    ),
+];
 
 /// Installs what is missing; an error names each package that could not be had.
 pub(crate) fn provide() -> anyhow::Result<()> {
