@@ -5,7 +5,10 @@
 //! the wiring: who does what is in the modules below.
 
 mod account;
+mod audit;
 mod chaos;
+pub(crate) mod cluster;
+mod journal;
 mod options;
 mod oracle;
 mod progress;
@@ -24,21 +27,25 @@ use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 pub(crate) use options::Options;
 
-use account::{Account, OPENING_BALANCE};
+use account::{Account, Books, OPENING_BALANCE};
 use chaos::{Chaos, Crew};
+use cluster::Cluster;
+use options::Plane;
 use oracle::{Findings, Oracle};
-use progress::{Progress, Sample};
+use progress::{Entities, Progress, Sample};
 use store::Store;
 use summary::Summary;
-use teller::{Shift, Teller};
+use teller::{Promise, Shift, Teller};
 
 /// Runs the demo and prints what came of it. The exit code says whether every check held.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     chaos::keep_deliberate_panics_quiet();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let summary = runtime.block_on(async {
-        let demo = Demo::open(options).await?;
-        demo.run().await
+        match options.plane {
+            Plane::Solo => Demo::open(options).await?.run().await,
+            Plane::Managed => Cluster::open(options).await?.run().await,
+        }
     })?;
     if options.json {
         println!("{}", serde_json::to_string(&summary)?);
@@ -68,7 +75,8 @@ impl<'o> Demo<'o> {
         let node = start_node(options, Arc::clone(&store), Arc::clone(&crew))
             .await
             .context("cannot start the node")?;
-        let shift = Shift::new(node.clone(), Oracle::new(options.accounts));
+        let oracle = Oracle::new(options.accounts);
+        let shift = Shift::new(node.clone(), oracle, Promise::Sure);
         Ok(Self {
             options,
             node,
@@ -126,10 +134,12 @@ impl<'o> Demo<'o> {
         let tally = self.shift.tally();
         Sample {
             messages: tally.messages(),
-            active: self.node.active(Account::KIND).unwrap_or_default(),
-            started: self.store.started(),
-            stopped: self.store.stopped(),
-            restarts: self.crew.restarts(),
+            entities: Some(Entities {
+                active: self.node.active(Account::KIND).unwrap_or_default(),
+                started: self.store.started(),
+                stopped: self.store.stopped(),
+                restarts: self.crew.restarts(),
+            }),
             p50_us: tally.latency_us(0.50),
             p99_us: tally.latency_us(0.99),
         }
@@ -153,6 +163,8 @@ impl<'o> Demo<'o> {
         let opening = i64::from(self.options.accounts) * OPENING_BALANCE;
         Summary {
             plane: "solo",
+            nodes: 1,
+            smallest_handover_us: None,
             seconds,
             cores: available_parallelism().map_or(1, NonZero::get),
             accounts: self.options.accounts,
@@ -192,8 +204,9 @@ async fn start_node(
     let chaos = Hosting::default()
         .keep_alive()
         .restart_backoff(FIRST_PAUSE, LONGEST_PAUSE);
+    let books = Books::Store(store);
     Node::builder("node-1")
-        .host_with(accounts, move |id| Account::new(&store, id))
+        .host_with(accounts, move |id| Account::new(&books, id))
         .host_with(chaos, move |_| Chaos::new(&crew))
         .start()
         .await

@@ -5,6 +5,8 @@
 
 mod certs;
 mod demo;
+mod manager;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -22,6 +24,26 @@ struct Args {
 enum Command {
     /// Run a live bank on this machine, disturb it, and check that nothing was lost
     Demo(demo::Options),
+    #[command(hide = true)]
+    DemoNode(demo::cluster::MemberOptions),
+    /// Run a Shard Manager, which decides which node owns which shard
+    Manager(Box<manager::Options>),
+    /// Show the cluster at a glance, and what is wrong with it
+    Status(verbs::Status),
+    /// List the nodes, or say that one is dead
+    Nodes(verbs::Nodes),
+    /// List the shards and who owns them
+    Shards(verbs::Shards),
+    /// Say where an entity or a shard is, since when, and why there
+    Explain(verbs::Explain),
+    /// Let a node give its shards up and go
+    Drain(verbs::Drain),
+    /// Balance the shards now, or say what that would do
+    Rebalance(verbs::Rebalance),
+    /// Stop or resume moving shards for the sake of balance
+    Rebalancing(verbs::Rebalancing),
+    /// Show what has happened, and what happens
+    Events(verbs::Events),
     /// Make the certificates that let nodes, clients and operators trust each other
     Certs(certs::Options),
 }
@@ -29,6 +51,16 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::DemoNode(options) => demo::cluster::run_member(&options),
+        Command::Manager(options) => manager::run(&options),
+        Command::Status(verb) => verbs::run(verbs::status(&verb)),
+        Command::Nodes(verb) => verbs::run(verbs::nodes(&verb)),
+        Command::Shards(verb) => verbs::run(verbs::shards(&verb)),
+        Command::Explain(verb) => verbs::run(verbs::explain(&verb)),
+        Command::Drain(verb) => verbs::run(verbs::drain(&verb)),
+        Command::Rebalance(verb) => verbs::run(verbs::rebalance(&verb)),
+        Command::Rebalancing(verb) => verbs::run(verbs::rebalancing(&verb)),
+        Command::Events(verb) => verbs::run(verbs::events(&verb)),
         Command::Certs(options) => certs::run(&options),
     };
     done.unwrap_or_else(|error| {
@@ -41,4 +73,6 @@ const EXAMPLES: &str = "\
 Examples:
   ostrakon demo               ten seconds of a live bank, and what came of it
   ostrakon help demo          what can be changed about it
+  ostrakon manager            a Shard Manager for nodes on this host
+  ostrakon status             what it knows, and what is wrong
   ostrakon help certs         how a cluster gets its certificates";

@@ -4,12 +4,26 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+use super::cluster::Fault;
 
 /// The arguments of `ostrakon demo`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
+    /// Who decides where accounts live: this process alone, or a manager that looks after several nodes
+    #[arg(long, value_enum, default_value_t = Plane::Solo)]
+    pub(crate) plane: Plane,
+    /// How many nodes there are, each a process; with --plane managed
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) nodes: u32,
+    /// What must be known before a silent node's shards go to others; with --plane managed
+    #[arg(long, value_enum, default_value_t = Failover::Proof)]
+    pub(crate) failover: Failover,
+    /// What to do to the cluster meanwhile, in this order; with --plane managed
+    #[arg(long = "fault", value_enum, value_name = "FAULT")]
+    pub(crate) faults: Vec<Fault>,
     /// How many accounts the bank has
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..=50_000_000))]
     pub(crate) accounts: u32,
@@ -22,6 +36,33 @@ pub(crate) struct Options {
     /// Print one line of JSON instead of the summary; progress goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who decides where accounts live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Plane {
+    /// This process alone
+    Solo,
+    /// A manager that looks after several nodes
+    Managed,
+}
+
+/// What must be known before a silent node's shards go to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Failover {
+    /// That it is dead
+    Proof,
+    /// That it is dead, or that its lease has run out
+    Lease,
+}
+
+impl Failover {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Proof => "proof",
+            Self::Lease => "lease",
+        }
+    }
 }
 
 /// Reads `500ms`, `10s` or `2m`.
@@ -54,6 +95,7 @@ Exit code: 0 if every check held, 1 if one did not, 2 for arguments that make no
 Examples:
   ostrakon demo
   ostrakon demo --accounts 100000 --tellers 256 --for 1m
+  ostrakon demo --plane managed --nodes 3 --for 30s --fault kill-node
   ostrakon demo --for 3s --json | jq .messages_per_second";
 
 #[cfg(test)]

@@ -26,12 +26,17 @@ enum Way {
 /// The state of affairs at one moment.
 pub(crate) struct Sample {
     pub(crate) messages: u64,
+    /// What is known of entities in this process.
+    pub(crate) entities: Option<Entities>,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+}
+
+pub(crate) struct Entities {
     pub(crate) active: usize,
     pub(crate) started: u64,
     pub(crate) stopped: u64,
     pub(crate) restarts: u64,
-    pub(crate) p50_us: f64,
-    pub(crate) p99_us: f64,
 }
 
 impl Progress {
@@ -76,14 +81,20 @@ impl Progress {
     fn line(&self, now: Instant, sample: &Sample) -> String {
         let since = now.duration_since(self.shown).as_secs_f64();
         let rate = sample.messages.saturating_sub(self.messages) as f64 / since;
+        let entities = sample.entities.as_ref().map(|entities| {
+            format!(
+                "  active {}  started {}  stopped {}  restarts {}",
+                grouped(entities.active as u64),
+                grouped(entities.started),
+                grouped(entities.stopped),
+                entities.restarts,
+            )
+        });
         format!(
-            "{:.1} s  {} msg/s  active {}  started {}  stopped {}  restarts {}  p50 {:.1} µs  p99 {:.1} µs",
+            "{:.1} s  {} msg/s{}  p50 {:.1} µs  p99 {:.1} µs",
             now.duration_since(self.began).as_secs_f64(),
             grouped(rate as u64),
-            grouped(sample.active as u64),
-            grouped(sample.started),
-            grouped(sample.stopped),
-            sample.restarts,
+            entities.unwrap_or_default(),
             sample.p50_us,
             sample.p99_us,
         )
@@ -116,10 +127,12 @@ mod tests {
         };
         let sample = Sample {
             messages: 10_000,
-            active: 2_500,
-            started: 3_000,
-            stopped: 500,
-            restarts: 7,
+            entities: Some(Entities {
+                active: 2_500,
+                started: 3_000,
+                stopped: 500,
+                restarts: 7,
+            }),
             p50_us: 0.64,
             p99_us: 12.0,
         };

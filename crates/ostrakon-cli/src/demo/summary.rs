@@ -13,6 +13,8 @@ use super::tally::Failed;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Summary {
     pub(crate) plane: &'static str,
+    /// How many nodes there were in the beginning.
+    pub(crate) nodes: u32,
     pub(crate) seconds: f64,
     pub(crate) cores: usize,
     pub(crate) accounts: u32,
@@ -36,6 +38,9 @@ pub(crate) struct Summary {
     pub(crate) p99_us: f64,
     /// The longest time in which one teller got no answer.
     pub(crate) longest_gap_ms: f64,
+    /// The shortest time between the last act of an account on one node and its first on another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) smallest_handover_us: Option<f64>,
     pub(crate) messages_per_second: f64,
     pub(crate) entities_started: u64,
     pub(crate) entities_stopped: u64,
@@ -113,6 +118,13 @@ impl Summary {
             f,
             "  entities  started {started} times, stopped {stopped} times, with their state saved and loaded"
         )?;
+        if let Some(gap) = self.smallest_handover_us {
+            let moves = grouped(self.moves);
+            writeln!(
+                f,
+                "  moves     {moves} shards changed their node; the shortest time in which an account lived nowhere on its way was {gap:.0} µs"
+            )?;
+        }
         writeln!(
             f,
             "  chaos     {panics} panics on purpose, {restarts} restarts, {letters} dead letters"
@@ -156,9 +168,13 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (accounts, tellers) = (grouped(self.accounts.into()), grouped(self.tellers.into()));
         let (seconds, cores) = (self.seconds, self.cores);
+        let place = match self.nodes {
+            1 => "in one process".to_owned(),
+            nodes => format!("on {nodes} nodes, each a process,"),
+        };
         writeln!(
             f,
-            "A bank of {accounts} accounts and {tellers} tellers who never pause, {seconds:.1} s, in one process on {cores} cores."
+            "A bank of {accounts} accounts and {tellers} tellers who never pause, {seconds:.1} s, {place} on {cores} cores."
         )?;
         writeln!(f)?;
         self.figures(f)?;

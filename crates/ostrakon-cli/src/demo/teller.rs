@@ -21,20 +21,31 @@ use super::{
     tally::Tally,
 };
 
+/// What it means that a tell was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// It will be handled: in one process there is nothing in between.
+    Sure,
+    /// It may be handled: a node may die before it gets there.
+    Possible,
+}
+
 /// What all tellers share.
 pub(crate) struct Shift {
     node: Node,
     pub(crate) oracle: Oracle,
+    tells: Promise,
     opened: Instant,
     over: AtomicBool,
     tally: Mutex<Tally>,
 }
 
 impl Shift {
-    pub(crate) fn new(node: Node, oracle: Oracle) -> Self {
+    pub(crate) fn new(node: Node, oracle: Oracle, tells: Promise) -> Self {
         Self {
             node,
             oracle,
+            tells,
             opened: Instant::now(),
             over: AtomicBool::new(false),
             tally: Mutex::default(),
@@ -128,13 +139,16 @@ impl Teller {
         }
     }
 
-    /// A message that wants no answer. In one process, to accept it is to promise that it will be handled.
+    /// A message that wants no answer.
     async fn visit(&mut self) {
         let account = self.busy_account();
         match self.account(account).tell().visit().await {
             Ok(()) => {
                 self.tally.tells += 1;
-                self.shift.oracle.acknowledged(account, Effect::Visit);
+                match self.shift.tells {
+                    Promise::Sure => self.shift.oracle.acknowledged(account, Effect::Visit),
+                    Promise::Possible => self.shift.oracle.unknown(account, Effect::Visit),
+                }
             }
             Err(_) => self.tally.not_answered(Outcome::NotExecuted),
         }

@@ -1,0 +1,80 @@
+//! `Child`: a process of this program, which ends with whoever started it.
+//!
+//! A child holds on to its standard input and leaves when that is closed: so none is left behind, even if its parent is killed.
+
+use std::{process::Stdio, time::Duration};
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{ChildStdin, Command},
+    sync::watch,
+};
+
+/// How long a child may take to leave.
+const LEAVING: Duration = Duration::from_secs(40);
+
+pub(crate) struct Child {
+    process: tokio::process::Child,
+    /// Held apart, because whoever waits for a process closes its input first.
+    _input: Option<ChildStdin>,
+    said: watch::Receiver<Vec<String>>,
+}
+
+impl Child {
+    pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut process = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot start a process")?;
+        let input = process.stdin.take();
+        let output = process.stdout.take().context("it has no output")?;
+        let (saying, said) = watch::channel(Vec::new());
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                saying.send_modify(|said| said.push(line));
+            }
+        });
+        Ok(Self {
+            process,
+            _input: input,
+            said,
+        })
+    }
+
+    /// Waits until it has said a line that begins so.
+    pub(crate) async fn said(&self, words: &str, within: Duration) -> anyhow::Result<()> {
+        let mut said = self.said.clone();
+        let has_said = |lines: &Vec<String>| lines.iter().any(|line| line.starts_with(words));
+        match tokio::time::timeout(within, said.wait_for(has_said)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => bail!("it ended"),
+            Err(_) => bail!("it did not say `{words}` within {within:?}"),
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let id = self.process.id().and_then(|id| i32::try_from(id).ok());
+        let id = id.and_then(Pid::from_raw).context("the process is gone")?;
+        kill_process(id, signal).context("the process takes no signal")
+    }
+
+    /// Asks it to leave, and sees to it that it does.
+    pub(crate) async fn end(&mut self) {
+        let _ = self.signal(Signal::TERM);
+        if tokio::time::timeout(LEAVING, self.process.wait()).await.is_err() {
+            let _ = self.process.kill().await;
+        }
+    }
+
+    /// Ends it without a word.
+    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await.context("cannot kill the process")
+    }
+}

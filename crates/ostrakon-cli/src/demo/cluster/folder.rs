@@ -1,0 +1,35 @@
+//! `Folder`: where one run keeps its files; gone when the run is over.
+
+use std::{
+    io,
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> io::Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_nanos());
+        let name = format!("ostrakon-demo-{}-{now}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        std::fs::create_dir_all(folder.journal())?;
+        Ok(folder)
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.0.join("journal")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("log.redb")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is in the system's folder for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
