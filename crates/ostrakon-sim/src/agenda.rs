@@ -2,10 +2,7 @@
 //!
 //! Of two events at the same moment the one that was noted first happens first, so a run never depends on how a heap is built.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::BinaryHeap,
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Real time: nanoseconds since the schedule began.
 pub type Moment = u64;
@@ -18,59 +15,38 @@ pub const MILLI: Moment = 1_000_000;
 /// Events to come.
 pub(crate) struct Agenda<E> {
     noted: u64,
-    heap: BinaryHeap<Reverse<Item<E>>>,
-}
-
-struct Item<E> {
-    at: Moment,
-    number: u64,
-    event: E,
+    /// When, the how manieth to be noted, and where it lies: events are large, and a heap moves what it orders.
+    order: BinaryHeap<Reverse<(Moment, u64, usize)>>,
+    events: Vec<Option<E>>,
+    free: Vec<usize>,
 }
 
 impl<E> Agenda<E> {
     pub(crate) fn new() -> Self {
         Self {
             noted: 0,
-            heap: BinaryHeap::new(),
+            order: BinaryHeap::new(),
+            events: Vec::new(),
+            free: Vec::new(),
         }
     }
 
     pub(crate) fn note(&mut self, at: Moment, event: E) {
         self.noted += 1;
-        let number = self.noted;
-        self.heap.push(Reverse(Item { at, number, event }));
+        let place = self.free.pop().unwrap_or(self.events.len());
+        match self.events.get_mut(place) {
+            Some(vacant) => *vacant = Some(event),
+            None => self.events.push(Some(event)),
+        }
+        self.order.push(Reverse((at, self.noted, place)));
     }
 
     /// The next event and its moment.
     pub(crate) fn next(&mut self) -> Option<(Moment, E)> {
-        let Reverse(item) = self.heap.pop()?;
-        Some((item.at, item.event))
-    }
-}
-
-impl<E> Item<E> {
-    fn key(&self) -> (Moment, u64) {
-        (self.at, self.number)
-    }
-}
-
-impl<E> PartialEq for Item<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<E> Eq for Item<E> {}
-
-impl<E> PartialOrd for Item<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Item<E> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
+        let Reverse((at, _, place)) = self.order.pop()?;
+        self.free.push(place);
+        let event = self.events[place].take()?;
+        Some((at, event))
     }
 }
 

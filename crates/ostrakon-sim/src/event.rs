@@ -1,10 +1,10 @@
 //! `Event`: what can happen.
 
-use std::rc::Rc;
+use std::{collections::BTreeMap, rc::Rc};
 
 use ostrakon_core::{
-    AppendOutcome, ConfirmOutcome, Entry, Epoch, Incarnation, Index, Liveness, ShardKey, ShardMap,
-    Term, ToCoordinator, ToRegion,
+    Address, AppendOutcome, ClusterId, ConfirmOutcome, Entry, Epoch, Incarnation, Index, Liveness,
+    ShardKey, ShardMap, Term, ToCoordinator, ToRegion, TopologyMessage,
 };
 
 use crate::fault::Fault;
@@ -44,6 +44,11 @@ pub(crate) enum Event {
     Move,
     /// An operator sets another policy.
     SetPolicy,
+    /// An operator sees to it that two clusters become one.
+    JoinClusters {
+        ours: ClusterId,
+        theirs: ClusterId,
+    },
     /// All faults end.
     Calm,
     /// Is all well?
@@ -72,7 +77,11 @@ pub(crate) enum Local {
     },
     NodeWakes,
     NodeHears(Box<ToRegion>),
-    NodeGetsMap(Rc<ShardMap>),
+    NodeGetsMap(Rc<Told>),
+    GossiperWakes,
+    GossiperHears(Rc<(Address, TopologyMessage)>),
+    /// Nothing runs at this address.
+    GossiperIsRefused(Box<Address>),
     /// A client has something to say.
     Client,
     /// A lane may go on.
@@ -101,6 +110,14 @@ pub(crate) enum Local {
     },
     /// Nothing of a drained shard runs any more.
     Quiet(Box<(ShardKey, Epoch)>),
+}
+
+/// What a leader tells all nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) map: ShardMap,
+    /// By node: its present run.
+    pub(crate) runs: BTreeMap<usize, Incarnation>,
 }
 
 /// A message on its way to an entity.
@@ -205,6 +222,7 @@ impl Event {
             Self::Restart { site, process } => [105, *site as u64, *process],
             Self::Move => [106, 0, 0],
             Self::SetPolicy => [107, 0, 0],
+            Self::JoinClusters { .. } => [110, 0, 0],
             Self::Calm => [108, 0, 0],
             Self::Look => [109, 0, 0],
         }
@@ -222,7 +240,7 @@ impl Local {
             Self::Health { incarnation, .. } => 6 + incarnation.get() * 1000,
             Self::NodeWakes => 7,
             Self::NodeHears(_) => 8,
-            Self::NodeGetsMap(map) => 9 + map.version().get() * 1000,
+            Self::NodeGetsMap(told) => 9 + told.map.version().get() * 1000,
             Self::Client => 10,
             Self::Pump { shard } => 11 + (*shard as u64) * 1000,
             Self::AskEnds { message, .. } => 12 + (*message as u64) * 1000,
@@ -231,6 +249,9 @@ impl Local {
             Self::StreamBreaks { stream, .. } => 15 + stream * 1000,
             Self::HandlerEnds { message, .. } => 16 + (*message as u64) * 1000,
             Self::Quiet(shard) => 17 + shard.1.get() * 1000,
+            Self::GossiperWakes => 18,
+            Self::GossiperHears(word) => 19 + word.1.run * 1000,
+            Self::GossiperIsRefused(_) => 20,
         }
     }
 }

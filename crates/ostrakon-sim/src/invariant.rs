@@ -9,12 +9,14 @@ mod commit_before_act;
 mod counters_grow;
 mod deadline;
 mod ended_runs_rest;
+mod knows_itself;
 mod no_theft;
 mod one_outcome;
 mod one_owner;
 mod order;
 mod own_pause;
 mod planned_moves;
+mod records_grow;
 
 pub(crate) use self::{
     at_most_once::AtMostOnce,
@@ -23,12 +25,14 @@ pub(crate) use self::{
     counters_grow::CountersGrow,
     deadline::Deadline,
     ended_runs_rest::EndedRunsRest,
+    knows_itself::knows_itself,
     no_theft::{ByEnd, NoTheft},
     one_outcome::{OneOutcome, Outcome},
     one_owner::{OneOwner, Who},
     order::Order,
     own_pause::OwnPause,
     planned_moves::PlannedMoves,
+    records_grow::RecordsGrow,
 };
 
 /// What is wrong, in words.

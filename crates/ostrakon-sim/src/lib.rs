@@ -1,7 +1,7 @@
 //! Ostrakon's ownership rules under every fault that a seed can think of.
 //!
 //! One seed decides everything: the cluster, its clocks, which messages are lost, who crashes when, and what clients ask. The real
-//! `Coordinator` and `Region` of `ostrakon-core` run inside, on a simulated clock, network and log, and an oracle that sees it all
+//! `Coordinator`, `Region` and `Topology` of `ostrakon-core` run inside, on a simulated clock, network and log, and an oracle that sees it all
 //! checks at every step what must never be wrong. Then the faults stop, and all must be well in time.
 //!
 //! A checker is only as good as what it catches, so every rule can be left out ([`MUTANTS`]).
@@ -12,6 +12,7 @@ mod clock;
 mod dice;
 mod event;
 mod fault;
+mod gossiper;
 mod hosted;
 mod invariant;
 mod lane;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ostrakon_core::{Coordinator, Incarnation, Term, Time, Version};
+use ostrakon_core::{Beat, Coordinator, Incarnation, Succession, Term, Time, Version};
 
 use crate::{agenda::Moment, event::LogRequest};
 
@@ -20,7 +20,9 @@ pub(crate) struct Manager {
     /// What it last read in the register of the leader, and when it changed.
     pub(crate) beat: (Term, u64),
     pub(crate) beat_since: Time,
-    /// How long the register may stand still.
+    /// When to try to lead, by that register.
+    succession: Succession,
+    /// How long a peer may hear of no leader.
     pub(crate) patience: std::time::Duration,
 }
 
@@ -35,7 +37,16 @@ impl Manager {
             map_sent: (Version::default(), Time::ZERO),
             beat: (Term::default(), 0),
             beat_since: now,
+            succession: Succession::new(patience, now),
             patience,
         }
+    }
+
+    /// Whether the register has stood still for too long.
+    pub(crate) fn should_lead(&mut self, now: Time) -> bool {
+        let (term, count) = self.beat;
+        let beat = Some(Beat { term, count });
+        self.succession.saw(beat, self.beat_since);
+        self.succession.is_due(now)
     }
 }

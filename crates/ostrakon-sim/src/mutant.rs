@@ -39,7 +39,7 @@ pub enum Mutant {
 }
 
 /// Every mutant; the checker has to catch all that do harm.
-pub const MUTANTS: [Mutant; 24] = [
+pub const MUTANTS: [Mutant; 25] = [
     Mutant::Without(Rule::LeaseCountsFromSending),
     Mutant::Without(Rule::GraceAfterTakeover),
     Mutant::Without(Rule::AuthorityBeforeAnswer),
@@ -53,6 +53,7 @@ pub const MUTANTS: [Mutant; 24] = [
     Mutant::Without(Rule::TermsFence),
     Mutant::Without(Rule::OwnPauseIsNotTheirs),
     Mutant::Without(Rule::DeafNodesExpire),
+    Mutant::Without(Rule::WorseStatusWins),
     Mutant::WaitWithoutDrift,
     Mutant::WaitWithoutSlack,
     Mutant::NoMargin,
@@ -104,7 +105,7 @@ impl Mutant {
     /// The only plane in which the mistake can be made, if there is one.
     pub fn only_in(self) -> Option<Plane> {
         match self {
-            Self::LeaderWithoutQuorum => Some(Plane::Peer),
+            Self::LeaderWithoutQuorum | Self::Without(Rule::WorseStatusWins) => Some(Plane::Peer),
             Self::LogTakesAll | Self::LogWithoutIndexes => Some(Plane::Managed),
             Self::Without(_)
             | Self::WaitWithoutDrift

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ostrakon_core::{Epoch, Region};
+use ostrakon_core::{Epoch, Incarnation, Region};
 
-use crate::{agenda::Moment, event::Frame, hosted::Hosted, lane::Lane};
+use crate::{agenda::Moment, event::Frame, gossiper::Gossiper, hosted::Hosted, lane::Lane};
 
 pub(crate) struct Node {
     pub(crate) region: Region,
+    pub(crate) began: Moment,
+    /// Where nodes find each other.
+    pub(crate) gossiper: Option<Gossiper>,
+    /// By node: its present run, as it was last heard with a map.
+    pub(crate) runs: BTreeMap<usize, Incarnation>,
     /// By shard.
     pub(crate) hosted: Vec<Option<Hosted>>,
     /// By shard: what its clients send.
@@ -38,9 +43,12 @@ pub(crate) enum Arrival {
 }
 
 impl Node {
-    pub(crate) fn new(region: Region, shards: usize) -> Self {
+    pub(crate) fn new(region: Region, began: Moment, shards: usize) -> Self {
         Self {
             region,
+            began,
+            gossiper: None,
+            runs: BTreeMap::new(),
             hosted: std::iter::repeat_with(|| None).take(shards).collect(),
             lanes: std::iter::repeat_with(Lane::default).take(shards).collect(),
             inbound: BTreeMap::new(),

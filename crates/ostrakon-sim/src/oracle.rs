@@ -3,7 +3,7 @@
 //! It keeps the state that the committed log makes under all rules, whatever the coordinators believe. The first thing that is wrong
 //! is kept; what follows from it is of no interest.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use ostrakon_core::{
     Change, ControlState, Entry, Epoch, Failover, Incarnation, Index, ShardKey, Time,
@@ -13,7 +13,8 @@ use crate::{
     agenda::Moment,
     invariant::{
         AtMostOnce, Bounded, ByEnd, Checked, CommitBeforeAct, CountersGrow, Deadline,
-        EndedRunsRest, NoTheft, OneOutcome, OneOwner, Order, Outcome, OwnPause, PlannedMoves, Who,
+        EndedRunsRest, NoTheft, OneOutcome, OneOwner, Order, Outcome, OwnPause, PlannedMoves,
+        RecordsGrow, Who,
     },
     tally::Tally,
     violation::Violation,
@@ -30,6 +31,7 @@ pub(crate) struct Oracle {
     pub(crate) deadline: Deadline,
     pub(crate) at_most_once: AtMostOnce,
     pub(crate) one_outcome: OneOutcome,
+    pub(crate) records_grow: RecordsGrow,
     one_owner: OneOwner,
     ended_runs_rest: EndedRunsRest,
     counters_grow: CountersGrow,
@@ -59,7 +61,7 @@ pub(crate) enum Kind {
 }
 
 impl Oracle {
-    pub(crate) fn new(shards: usize) -> Self {
+    pub(crate) fn new(shards: usize, forget_after: Duration) -> Self {
         Self {
             state: ControlState::default(),
             violation: None,
@@ -70,6 +72,7 @@ impl Oracle {
             deadline: Deadline::default(),
             at_most_once: AtMostOnce::default(),
             one_outcome: OneOutcome::default(),
+            records_grow: RecordsGrow::new(forget_after),
             one_owner: OneOwner::new(shards),
             ended_runs_rest: EndedRunsRest::default(),
             counters_grow: CountersGrow::default(),
@@ -183,6 +186,7 @@ impl Oracle {
     pub(crate) fn process_ends(&mut self, process: u64) {
         self.one_owner.ends(process);
         self.one_outcome.process_ends(process);
+        self.records_grow.process_ends(process);
     }
 
     pub(crate) fn became_member(&mut self, process: u64, run: Incarnation, failover: Failover) {

@@ -181,6 +181,8 @@ fn print_tally(tally: &Tally) {
     println!("  runs expired               {}", tally.expiries);
     println!("  runs known to be dead      {}", tally.deaths);
     println!("  takeovers                  {}", tally.takeovers);
+    println!("clusters formed by gossip    {}", tally.clusters);
+    println!("members seen to be down      {}", tally.suspicions);
     println!("messages sent                {}", tally.sent);
     println!("  handled                    {}", tally.handled);
     println!("  asks: replied to           {}", tally.replies);
@@ -197,6 +199,8 @@ fn tally_json(tally: &Tally) -> Value {
         "deaths": tally.deaths,
         "takeovers": tally.takeovers,
         "registrations": tally.registrations,
+        "clusters": tally.clusters,
+        "suspicions": tally.suspicions,
         "sent": tally.sent,
         "handled": tally.handled,
         "replies": tally.replies,

@@ -1,15 +1,20 @@
 //! `Setup`: the cluster that a seed stands for, before anything happens in it.
 
+mod gossip;
 mod policies;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use ostrakon_core::{
     GroupName, GroupSpec, NodeName, NodeVersion, Policy, Registration, RoleName, ShardCount,
     ShardKey,
 };
 
-use self::policies::{calm, health, policy};
+pub(crate) use self::gossip::at_address;
+use self::{
+    gossip::Gossip,
+    policies::{calm, health, policy},
+};
 use crate::{
     agenda::{Moment, SECOND},
     clock::{Clock, TRUE_RATE},
@@ -53,6 +58,14 @@ pub(crate) struct Setup {
     pub(crate) health: u64,
     /// A node that hears nothing from some moment on, also when all else is well.
     pub(crate) deaf: Option<usize>,
+    /// A node that does not come back when all else is well.
+    pub(crate) gone: Option<usize>,
+    /// How nodes find each other where there are no managers.
+    pub(crate) gossip: Option<Gossip>,
+    /// From when on processes that start are of a newer version.
+    updates_at: Option<Moment>,
+    /// By node: its part of the shards, compared with that of others.
+    weights: Vec<u32>,
     clocks: Vec<Clock>,
 }
 
@@ -73,6 +86,8 @@ impl Setup {
         let deaf =
             (lease.is_some() && later_policy.is_none() && dice.chance(250)).then(|| nodes - 1);
         let health = health(&policy, later_policy.as_ref(), dice);
+        let gossip = (plane == Plane::Peer).then(|| Gossip::of(nodes, dice));
+        let gone = (gossip.is_some() && deaf.is_none() && dice.chance(300)).then(|| nodes - 1);
         Self {
             plane,
             nodes,
@@ -87,7 +102,11 @@ impl Setup {
             tail: dice.below(80),
             health,
             deaf,
+            gone,
+            gossip,
             clocks: clocks(plane, nodes, managers, dice),
+            updates_at: dice.chance(250).then(|| dice.below(ends_at - calm)),
+            weights: weights(nodes, dice),
             policy,
         }
     }
@@ -121,6 +140,12 @@ impl Setup {
         self.clocks[site]
     }
 
+    /// How long a removed node is remembered.
+    pub(crate) fn forget_after(&self) -> Duration {
+        let gossip = self.gossip.as_ref();
+        gossip.map_or(Duration::ZERO, |gossip| gossip.forget_after)
+    }
+
     /// The place of a shard among all.
     pub(crate) fn number(&self, key: &ShardKey) -> usize {
         let mut before = 0;
@@ -133,8 +158,14 @@ impl Setup {
         unreachable!("{key} is not of this cluster")
     }
 
-    /// What a process says about itself.
-    pub(crate) fn registration(&self, node: usize, process: u64) -> Registration {
+    /// The version of a process that starts at this moment.
+    pub(crate) fn version(&self, at: Moment) -> NodeVersion {
+        let is_new = self.updates_at.is_some_and(|updates_at| updates_at <= at);
+        NodeVersion::new(if is_new { "2.0" } else { "1.0" })
+    }
+
+    /// What a process that starts at this moment says about itself.
+    pub(crate) fn registration(&self, node: usize, process: u64, at: Moment) -> Registration {
         let mut roles = BTreeSet::new();
         if node > 0 {
             roles.insert(RoleName::new(ROLE).expect("a role"));
@@ -143,9 +174,10 @@ impl Setup {
             name: node_name(node),
             address: format!("node-{node}:7000"),
             nonce: process * NONCES,
-            version: NodeVersion::new("1.0"),
+            version: self.version(at),
             roles,
-            weight: 1,
+            place: std::collections::BTreeMap::new(),
+            weight: self.weights[node],
             groups: self.groups.clone(),
         }
     }
@@ -195,6 +227,12 @@ fn keys(groups: &[GroupSpec]) -> Vec<ShardKey> {
         group.count.iter().map(key).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of_group).collect()
+}
+
+/// Mostly all alike.
+fn weights(nodes: usize, dice: &mut Dice) -> Vec<u32> {
+    let most = if dice.chance(250) { 3 } else { 1 };
+    (0..nodes).map(|_| dice.between(1, most) as u32).collect()
 }
 
 /// Half of the time the worst there can be: slow holders and fast grantors.

@@ -19,6 +19,10 @@ pub struct Tally {
     pub takeovers: u64,
     /// Runs that began.
     pub registrations: u64,
+    /// Clusters that were formed; more than one in a schedule is an accident.
+    pub clusters: u64,
+    /// Times that a node began to take another for down.
+    pub suspicions: u64,
     /// Messages that clients sent.
     pub sent: u64,
     /// Messages that entities handled.
@@ -53,6 +57,8 @@ impl Tally {
         self.deaths += other.deaths;
         self.takeovers += other.takeovers;
         self.registrations += other.registrations;
+        self.clusters += other.clusters;
+        self.suspicions += other.suspicions;
         self.sent += other.sent;
         self.handled += other.handled;
         self.replies += other.replies;

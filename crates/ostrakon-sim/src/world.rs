@@ -3,9 +3,11 @@
 //! It has the only true clock, carries out what coordinators and regions want done, and tells the [`Oracle`] what really happened. What
 //! it does to whom is in the files below; all of it is decided by the dice, and in the order of the agenda.
 
+mod agreement;
 mod answers;
 mod calm;
 mod faults;
+mod gossip;
 mod hosting;
 mod lanes;
 mod logging;
@@ -20,7 +22,7 @@ mod watching;
 
 use std::rc::Rc;
 
-use ostrakon_core::{Command, Entry, NodeName, Rules, Term, Time};
+use ostrakon_core::{Address, Command, Entry, NodeName, Rules, Term, Time};
 
 use crate::{
     agenda::{Agenda, MILLI, Moment, SECOND},
@@ -59,6 +61,8 @@ pub(crate) struct World {
     managers: Vec<Option<Manager>>,
     /// By node; `None` while its process does not run.
     nodes: Vec<Option<Node>>,
+    /// By node: a seed in another cluster, for its next process.
+    other_seeds: Vec<Option<Address>>,
     processes: u64,
     streams: u64,
     is_calm: bool,
@@ -87,7 +91,7 @@ impl World {
             now: 0,
             agenda: Agenda::new(),
             trace: Trace::new(writing),
-            oracle: Oracle::new(setup.keys.len()),
+            oracle: Oracle::new(setup.keys.len(), setup.forget_after()),
             network: Network::new(&setup),
             storage: Storage::default(),
             voters: Voters::new(voters),
@@ -95,6 +99,7 @@ impl World {
             sites: sites.collect(),
             managers: vacant(setup.managers).collect(),
             nodes: std::iter::repeat_with(|| None).take(setup.nodes).collect(),
+            other_seeds: vec![None; setup.nodes],
             processes: 0,
             streams: 0,
             is_calm: false,
@@ -172,6 +177,7 @@ impl World {
             Event::Restart { site, process } => self.restart(site, process),
             Event::Move => self.operator_moves(),
             Event::SetPolicy => self.operator_sets_policy(),
+            Event::JoinClusters { ours, theirs } => self.operator_joins_clusters(ours, theirs),
             Event::Calm => self.calm(),
             Event::Look => self.look(),
         }
@@ -203,7 +209,10 @@ impl World {
             } => self.manager_learns(site, incarnation, answer),
             Local::NodeWakes => self.node_wakes(site),
             Local::NodeHears(message) => self.node_hears(site, *message),
-            Local::NodeGetsMap(map) => self.node_gets_map(site, &map),
+            Local::NodeGetsMap(told) => self.node_gets_map(site, &told),
+            Local::GossiperWakes => self.gossiper_wakes(site),
+            Local::GossiperHears(word) => self.gossiper_hears(site, word),
+            Local::GossiperIsRefused(address) => self.gossiper_is_refused(site, *address),
             Local::Client => self.client_speaks(site),
             Local::Pump { shard } => self.pump(site, shard),
             Local::AskEnds { shard, message } => self.ask_ends(site, shard, message),
@@ -245,6 +254,11 @@ impl World {
 
     /// Sends a message of the control plane to whoever runs there when it arrives.
     fn send(&mut self, from: usize, to: usize, what: &Local) {
+        self.send_to(from, (to, None), what);
+    }
+
+    /// The same, to a certain process if one is named.
+    fn send_to(&mut self, from: usize, (to, process): (usize, Option<u64>), what: &Local) {
         let copies = self.network.copies(from, to, &mut self.dice);
         for delay in copies.into_iter().flatten() {
             let at = self.now + delay;
@@ -253,7 +267,7 @@ impl World {
                 at,
                 Event::At {
                     site: to,
-                    process: None,
+                    process,
                     what,
                 },
             );

@@ -34,6 +34,7 @@ fn registration() -> Registration {
         nonce: NONCE,
         version: NodeVersion::default(),
         roles: BTreeSet::new(),
+        place: std::collections::BTreeMap::new(),
         weight: 1,
         groups: vec![group()],
     }

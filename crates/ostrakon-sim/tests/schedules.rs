@@ -26,6 +26,7 @@ fn with_managers_nothing_goes_wrong() {
 fn among_peers_nothing_goes_wrong() {
     let totals = schedules(Plane::Peer, 12);
     assert_eq!(totals.violations, []);
+    assert!(totals.tally.clusters >= 12 && totals.tally.suspicions > 0);
     assert!(totals.tally.expiries > 0 && totals.tally.takeovers > 12);
 }
 
@@ -39,22 +40,26 @@ fn the_same_seed_is_the_same_schedule() {
 }
 
 #[test]
-fn every_mutant_that_does_harm_is_caught_by_its_seed() {
+fn every_mutant_that_does_harm_is_caught_by_its_seed_or_one_of_the_next() {
     for mutant in MUTANTS.into_iter().filter(|mutant| mutant.harms()) {
         let plane = mutant.only_in().unwrap_or(Plane::Managed);
-        let ran = run(seed_of(mutant), plane, Some(mutant), Writing::Nothing);
-        assert!(
-            ran.violation.is_some(),
-            "{mutant} is not caught by seed {}",
-            seed_of(mutant)
-        );
+        let campaign = Campaign {
+            plane,
+            mutant: Some(mutant),
+            seed: seed_of(mutant),
+            threads: 2,
+        };
+        let totals = campaign.run(|totals| totals.schedules >= 60);
+        assert!(!totals.violations.is_empty(), "{mutant} is not caught");
     }
 }
 
-/// Seeds that catch mutants which the first does not; `ostrakon-sim --mutants` finds others when these are outdated.
-const SEEDS: [(Mutant, u64); 2] = [
-    (Mutant::Without(Rule::CondemnedIsNotAnswered), 11),
-    (Mutant::Without(Rule::DeafNodesExpire), 4),
+/// Seeds that catch mutants which the first does not. Any change of a decision makes other schedules of all seeds: then these only
+/// save less time, and `ostrakon-sim --mutants` finds better ones.
+const SEEDS: [(Mutant, u64); 3] = [
+    (Mutant::Without(Rule::CondemnedIsNotAnswered), 12),
+    (Mutant::Without(Rule::DeafNodesExpire), 25),
+    (Mutant::Without(Rule::HoldingsNameTheRun), 2),
 ];
 
 fn seed_of(mutant: Mutant) -> u64 {

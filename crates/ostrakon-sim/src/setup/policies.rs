@@ -30,6 +30,7 @@ pub(super) fn policy(plane: Plane, mutant: Option<Mutant>, dice: &mut Dice) -> P
         rebalance_every: Duration::from_secs(dice.between(4, 10)),
         rebalance_rate: Rate::from_permille(rate).expect("a rate"),
         most_moving: dice.between(3, 8) as u16,
+        ..Policy::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calm: the faults are over, and all must be well in time.
 //!
-//! One coordinator leads; the members are the processes that run; every shard is owned by one of them that acts; no node of a group
-//! has two shards more than another; and everybody gets a reply to whatever is asked.
+//! One coordinator leads; the members are the processes that run; every shard is owned by one of them that acts; every node has its
+//! part of each group, rounded down or up; all see the same members; and everybody gets a reply to whatever is asked.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,30 @@ impl World {
                 self.network.cut(site, deaf);
             }
         }
+        self.finish_update();
+        if let Some(gone) = self.setup.gone {
+            self.goes(gone);
+        }
         self.agenda.note(self.now + LONG_HANDLERS, Event::Look);
+    }
+
+    /// Nodes that are still of the old version are started again: as long as there are two, shards need not be spread evenly.
+    fn finish_update(&mut self) {
+        let version = self.setup.version(self.now);
+        for site in 0..self.setup.nodes {
+            let began = self.nodes[site].as_ref().map(|node| node.began);
+            if began.is_some_and(|began| self.setup.version(began) != version) {
+                self.ends(site);
+            }
+        }
+    }
+
+    /// A node ends for good, in good order or not.
+    fn goes(&mut self, site: usize) {
+        match self.sites[site].runs() && self.dice.chance(500) {
+            true => self.leave(site),
+            false => self.crash(site),
+        }
     }
 
     /// Looks every second until all is well; then asks every shard from every node.
@@ -57,9 +80,10 @@ impl World {
         self.agenda.note(self.now + SECOND, Event::Look);
     }
 
-    fn hearing(&self) -> impl Iterator<Item = usize> + use<> {
-        let deaf = self.setup.deaf;
-        (0..self.setup.nodes).filter(move |node| Some(*node) != deaf)
+    /// The nodes that run and hear at the end.
+    pub(super) fn hearing(&self) -> impl Iterator<Item = usize> + use<> {
+        let without = [self.setup.deaf, self.setup.gone];
+        (0..self.setup.nodes).filter(move |node| !without.contains(&Some(*node)))
     }
 
     fn ask_everything(&mut self) {
@@ -122,7 +146,8 @@ impl World {
         }
         let members = self.members_run()?;
         self.shards_are_served(&members)?;
-        self.shards_are_balanced(&members)
+        self.shards_are_balanced(&members)?;
+        self.all_agree()
     }
 
     /// The members, by run, with their nodes: exactly those that run and hear.
@@ -192,25 +217,29 @@ impl World {
 
     fn shards_are_balanced(&self, members: &BTreeMap<Incarnation, usize>) -> Checked {
         for group in self.oracle.state.groups() {
-            let can_hold = |run: &&Incarnation| {
-                let member = self.oracle.state.member(**run);
-                let deaf = self.setup.deaf == members.get(*run).copied();
-                member.is_some_and(|member| member.can_hold(&group.spec)) && !deaf
+            let can_hold = |run: &Incarnation| {
+                let member = self.oracle.state.member(*run);
+                let deaf = self.setup.deaf == members.get(run).copied();
+                member.filter(|member| member.can_hold(&group.spec) && !deaf)
             };
-            let mut counts: BTreeMap<_, usize> = members
+            let holders = members
                 .keys()
-                .filter(can_hold)
-                .map(|run| (*run, 0))
+                .filter_map(|run| Some((*run, can_hold(run)?)));
+            let weights: BTreeMap<_, _> = holders
+                .map(|(run, member)| (run, member.registration.weight as usize))
                 .collect();
+            let mut counts = BTreeMap::<_, usize>::new();
             for (by, _) in group.shards.iter().filter_map(Ownership::owner) {
                 *counts.entry(by).or_default() += 1;
             }
-            let (least, most) = (counts.values().min(), counts.values().max());
-            if let (Some(least), Some(most)) = (least, most)
-                && most - least > 1
-            {
+            let (all, total) = (group.shards.len(), weights.values().sum::<usize>());
+            let is_fair = |(run, weight): (&Incarnation, &usize)| {
+                let has = counts.get(run).copied().unwrap_or_default();
+                (all * weight / total..=(all * weight).div_ceil(total)).contains(&has)
+            };
+            if !weights.iter().all(is_fair) {
                 return Err(format!(
-                    "the shards of {} are spread as {counts:?}",
+                    "the shards of {} are spread as {counts:?} over nodes that weigh {weights:?}",
                     group.spec.name
                 ));
             }

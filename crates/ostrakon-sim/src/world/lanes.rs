@@ -27,7 +27,7 @@ impl World {
         };
         if let Some(target) = lane.target {
             let is_elsewhere = route.is_some_and(|(_, epoch)| epoch > target.epoch);
-            if !target.is_closed && !is_elsewhere {
+            if !target.is_closed && !target.is_given_up && !is_elsewhere {
                 self.transmit(site, shard);
                 return;
             }

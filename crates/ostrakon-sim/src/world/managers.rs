@@ -10,7 +10,7 @@ use ostrakon_core::{
 use super::World;
 use crate::{
     agenda::{MILLI, SECOND},
-    event::{Local, LogRequest, Reader},
+    event::{Local, LogRequest, Reader, Told},
     manager::Manager,
     mutant::Mutant,
     setup::{Plane, node_of, process_of},
@@ -62,10 +62,9 @@ impl World {
                 ..
             } => {
                 one.spoke_from.insert(*incarnation, from);
-                // One that does not hear its answers may be given up for that.
-                let hears = ok_seq + 1 >= *seq;
-                if one.coordinator.leads().is_some() && hears {
-                    self.oracle.own_pause.heard(self.now, manager, *incarnation);
+                if one.coordinator.leads().is_some() {
+                    let who = (manager, *incarnation);
+                    self.oracle.own_pause.heard(self.now, who, *seq, *ok_seq);
                 }
             }
             ToCoordinator::Gone { incarnation } => {
@@ -263,9 +262,15 @@ impl World {
             return;
         }
         one.map_sent = (version, now);
-        let map = Rc::new(one.coordinator.state().map());
+        let state = one.coordinator.state();
+        let members = state.members();
+        let runs = members.map(|(run, member)| (node_of(&member.registration.name), run));
+        let told = Rc::new(Told {
+            map: state.map(),
+            runs: runs.collect(),
+        });
         for node in 0..self.setup.nodes {
-            self.send(site, node, &Local::NodeGetsMap(Rc::clone(&map)));
+            self.send(site, node, &Local::NodeGetsMap(Rc::clone(&told)));
         }
     }
 }

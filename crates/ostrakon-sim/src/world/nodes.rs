@@ -1,22 +1,25 @@
 //! Nodes: what regions hear, and what is done of what they want.
 
-use ostrakon_core::{
-    Handover, Region, RegionAction, RegionInput, ShardMap, ToCoordinator, ToRegion,
-};
+use ostrakon_core::{Handover, Region, RegionAction, RegionInput, ToCoordinator, ToRegion};
 
 use super::World;
-use crate::{agenda::SECOND, event::Local, node::Node};
+use crate::{
+    agenda::SECOND,
+    event::{Local, Told},
+    node::Node,
+};
 
 impl World {
     pub(super) fn node_begins(&mut self, site: usize) {
         let process = self.sites[site].process;
-        let registration = self.setup.registration(site, process);
+        let registration = self.setup.registration(site, process, self.now);
         let slack = self.slack();
         let region = Region::with_rules(registration, slack, self.rules);
-        self.nodes[site] = Some(Node::new(region, self.setup.keys.len()));
+        self.nodes[site] = Some(Node::new(region, self.now, self.setup.keys.len()));
         let pause = self.dice.below(SECOND);
         self.note(pause, site, Local::NodeWakes);
         self.note(SECOND + pause, site, Local::Client);
+        self.gossip_begins(site);
     }
 
     /// What runs at the end of a lease runs on for so long, under every policy there will be.
@@ -41,8 +44,11 @@ impl World {
         }
     }
 
-    pub(super) fn node_gets_map(&mut self, site: usize, map: &ShardMap) {
-        self.tell_node(site, RegionInput::Map(map.clone()));
+    pub(super) fn node_gets_map(&mut self, site: usize, told: &Told) {
+        if let Some(node) = &mut self.nodes[site] {
+            node.runs.clone_from(&told.runs);
+        }
+        self.tell_node(site, RegionInput::Map(told.map.clone()));
         for shard in 0..self.setup.keys.len() {
             let waits = self.nodes[site]
                 .as_ref()
@@ -125,7 +131,7 @@ impl World {
                 self.fence(site, shard, epoch);
             }
             RegionAction::Refused { .. } => {}
-            RegionAction::Left => self.ends(site),
+            RegionAction::Left => self.departs(site),
         }
     }
 

@@ -1,6 +1,6 @@
-//! The operator: somebody who moves shards and changes the policy when least expected.
+//! The operator: somebody who moves shards and changes the policy when least expected, and joins clusters that were formed apart.
 
-use ostrakon_core::{Command, CoordinatorInput, Moving, Ownership};
+use ostrakon_core::{ClusterId, Command, CoordinatorInput, Moving, Ownership};
 
 use super::World;
 use crate::{agenda::SECOND, event::Event};
@@ -49,5 +49,27 @@ impl World {
         }
         let again = self.now + 5 * SECOND;
         self.agenda.note(again, Event::SetPolicy);
+    }
+
+    /// Two clusters were formed apart and have met: the nodes of the smaller are started again, with a seed in the other.
+    pub(super) fn operator_joins_clusters(&mut self, one: ClusterId, other: ClusterId) {
+        let members = |cluster: ClusterId| {
+            let is_in = |node: &usize| {
+                let topology = self.topology(*node);
+                topology.and_then(|topology| topology.cluster()) == Some(cluster)
+            };
+            let found: Vec<usize> = (0..self.setup.nodes).filter(is_in).collect();
+            (found.len(), cluster, found)
+        };
+        let (one, other) = (members(one), members(other));
+        let ((_, _, smaller), (_, _, larger)) = (one.clone().min(other.clone()), one.max(other));
+        let Some((to, gossip)) = larger.first().zip(self.setup.gossip.as_ref()) else {
+            return;
+        };
+        let seed = gossip.address(*to, self.sites[*to].process);
+        for site in smaller {
+            self.other_seeds[site] = Some(seed.clone());
+            self.ends(site);
+        }
     }
 }

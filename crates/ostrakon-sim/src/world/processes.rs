@@ -33,7 +33,8 @@ impl World {
     }
 
     pub(super) fn restart(&mut self, site: usize, process: u64) {
-        if self.sites[site].is_alive || self.sites[site].process != process {
+        let is_gone = self.is_calm && self.setup.gone == Some(site);
+        if is_gone || self.sites[site].is_alive || self.sites[site].process != process {
             return;
         }
         self.processes += 1;

@@ -2,8 +2,6 @@
 //!
 //! Managers watch a register in the storage; peers elect one of them. Neither makes sure that there is only one: the log does.
 
-use std::time::Duration;
-
 use ostrakon_core::CoordinatorInput;
 
 use super::World;
@@ -13,23 +11,15 @@ impl World {
     /// The leader counts in the register; the others look whether it does.
     pub(super) fn succeed(&mut self, manager: usize, site: usize) {
         let now = self.local(site);
-        let Some(one) = &self.managers[manager] else {
+        let Some(one) = &mut self.managers[manager] else {
             return;
         };
         if let Some(term) = one.coordinator.leads() {
             self.ask_log(manager, LogRequest::Beat { term });
-            // What it appended may be in the log later than it was looked for there.
-            self.read_log(manager, Reader::Driver);
-            return;
-        }
-        let stands_still = now.saturating_since(one.beat_since) > one.patience;
-        if stands_still {
-            let patience = Duration::from_millis(self.dice.between(2500, 5000));
-            if let Some(one) = &mut self.managers[manager] {
-                (one.beat_since, one.patience) = (now, patience);
-            }
+        } else if one.should_lead(now) {
             self.tell_manager(manager, CoordinatorInput::Lead);
         }
+        // A leader reads too: what it appended may be in the log later than it was looked for there.
         self.read_log(manager, Reader::Driver);
     }
 
