@@ -18,7 +18,7 @@ mod telling;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::action::{
-    AppendOutcome, ConfirmOutcome, CoordinatorAction, CoordinatorInput, Liveness, Peer,
+    AppendOutcome, ConfirmOutcome, CoordinatorAction, CoordinatorInput, Counted, Liveness, Peer,
 };
 pub use self::rounds::{PlannedMove, Rebalancing};
 use self::{authority::Authority, leases::Leases, proposals::Proposals, rounds::Rounds};
@@ -98,12 +98,18 @@ impl Coordinator {
         }
     }
 
-    /// What a round of balancing would do if it began now: nothing, unless it leads.
+    /// What a round of balancing would do if it began now and balancing is not frozen; nothing unless this one leads.
     pub fn plan_round(&self, now: Time) -> Vec<PlannedMove> {
         match self.role {
             Role::Leading(_) => self.rounds.next_round(&self.state, &self.leases, now),
             Role::Following | Role::TakingOver => Vec::new(),
         }
+    }
+
+    /// How far a run had counted its lease in the storage when it was last looked at. An entry that expires the run must be appended
+    /// only if it is still so.
+    pub fn count_of(&self, incarnation: Incarnation) -> Option<Counted> {
+        self.leases.count_of(incarnation)
     }
 
     /// Takes in what has happened; returns what is to be done.
@@ -126,6 +132,10 @@ impl Coordinator {
             CoordinatorInput::ConfirmEnded { id, outcome } => {
                 self.confirm_ended(id, outcome, now, &mut actions);
             }
+            CoordinatorInput::Counted {
+                incarnation,
+                counted,
+            } => self.counted(incarnation, counted, now),
             CoordinatorInput::Heard(message) => self.hear(message, now, &mut actions),
             CoordinatorInput::Health {
                 incarnation,

@@ -44,7 +44,7 @@ pub use control::{
     Registration, Snapshot, UnknownFormat,
 };
 pub use coordinator::{
-    AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, CoordinatorInput, Liveness, Peer,
+    AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, CoordinatorInput, Counted, Liveness, Peer,
     PlannedMove, Rebalancing,
 };
 pub use counters::{Epoch, Incarnation, Index, Term, Version};

@@ -10,11 +10,11 @@ use std::{
 use ostrakon_clock::GrantorClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
-    AppendOutcome, Beat, ConfirmOutcome, Coordinator, CoordinatorInput, Entry, Incarnation, Index,
+    AppendOutcome, Beat, ConfirmOutcome, Coordinator, CoordinatorInput, Counted, Entry, Incarnation, Index,
     Liveness, NodeName, Policy, Succession, Term, Time, ToCoordinator,
 };
 use ostrakon_health::Health;
-use ostrakon_storage::{Head, Read};
+use ostrakon_storage::{Head, Read, Renewal};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
@@ -64,6 +64,8 @@ pub(crate) enum Input {
         id: u64,
         outcome: ConfirmOutcome,
     },
+    /// How far nodes have counted their leases.
+    Leases(Vec<(Incarnation, Renewal)>),
     /// The end of the log, if it could be read.
     Looked(Option<Head>),
     Health {
@@ -188,6 +190,15 @@ impl Engine {
                 self.step(CoordinatorInput::ConfirmEnded { id, outcome });
             }
             Input::Looked(head) => self.looked(head),
+            Input::Leases(leases) => {
+                for (incarnation, Renewal { seq, ok_seq }) in leases {
+                    let counted = Counted { seq, ok_seq };
+                    self.step(CoordinatorInput::Counted {
+                        incarnation,
+                        counted,
+                    });
+                }
+            }
             Input::Health {
                 incarnation,
                 answer,
@@ -310,6 +321,9 @@ impl Engine {
             Some(term) => {
                 self.beats += 1;
                 self.parts.keeper.beat(term, self.beats);
+                if self.parts.sole == Sole::No && self.has_leases() {
+                    self.parts.keeper.look_at_leases();
+                }
                 self.note_silence();
                 self.compact();
             }
@@ -357,6 +371,11 @@ impl Engine {
                 },
             );
         }
+    }
+
+    fn has_leases(&self) -> bool {
+        let mut members = self.coordinator.state().members();
+        members.any(|(_, member)| member.failover.lease().is_some())
     }
 
     fn compact(&mut self) {

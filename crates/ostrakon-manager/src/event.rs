@@ -121,7 +121,9 @@ impl Happening {
     /// The shard that it is about.
     pub fn shard(&self) -> Option<&ShardKey> {
         match self {
-            Self::MoveBegan { shard, .. } | Self::Freed { shard, .. } | Self::Granted { shard, .. } => Some(shard),
+            Self::MoveBegan { shard, .. }
+            | Self::Freed { shard, .. }
+            | Self::Granted { shard, .. } => Some(shard),
             Self::Leads { .. }
             | Self::Joined { .. }
             | Self::Leaving { .. }
@@ -221,7 +223,11 @@ fn why_it_moves(by: Incarnation, to: Option<Incarnation>, state: &ControlState) 
     if from.is_some_and(|member| member.state == ostrakon_core::MemberState::Leaving) {
         return "its owner leaves".to_owned();
     }
-    let version = |run| state.member(run).map(|member| member.registration.version.numbers());
+    let version = |run| {
+        state
+            .member(run)
+            .map(|member| member.registration.version.numbers())
+    };
     match to {
         Some(to) if version(to) > version(by) => "to a newer version".to_owned(),
         Some(_) | None => "balance".to_owned(),
@@ -230,5 +236,7 @@ fn why_it_moves(by: Incarnation, to: Option<Incarnation>, state: &ControlState) 
 
 pub(crate) fn now_ms() -> u64 {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since_1970.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    since_1970.map_or(0, |time| {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    })
 }

@@ -5,8 +5,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ostrakon_core::{AppendOutcome, ConfirmOutcome, Entry, Index, Snapshot, Term};
-use ostrakon_storage::{Append, AppendError, Storage};
+use ostrakon_core::{
+    AppendOutcome, ConfirmOutcome, Entry, Incarnation, Index, Snapshot, Term,
+};
+use ostrakon_storage::{Append, AppendError, Renewal, Storage};
 use tokio::sync::mpsc;
 
 use crate::engine::Input;
@@ -66,10 +68,22 @@ impl Keeper {
         !again
     }
 
-    pub(crate) fn append(&self, id: u64, after: Index, entries: Vec<Entry>) {
+    /// Appends, if these runs have not counted their leases any further.
+    pub(crate) fn append(
+        &self,
+        id: u64,
+        after: Index,
+        entries: Vec<Entry>,
+        unmoved: Vec<(Incarnation, Renewal)>,
+    ) {
         let (storage, inputs) = (Arc::clone(&self.storage), self.inputs.clone());
         tokio::spawn(async move {
-            let result = storage.append(Append::behind(after, &entries)).await;
+            let append = Append {
+                after,
+                entries: &entries,
+                unmoved: &unmoved,
+            };
+            let result = storage.append(append).await;
             let outcome = match &result {
                 Ok(()) => AppendOutcome::Done,
                 Err(error) => {
@@ -118,6 +132,21 @@ impl Keeper {
         tokio::spawn(async move {
             let head = storage.head().await;
             let _ = inputs.send(Input::Looked(head.ok())).await;
+        });
+    }
+
+    /// Looks how far nodes have counted their leases.
+    pub(crate) fn look_at_leases(&self) {
+        let (storage, inputs) = (Arc::clone(&self.storage), self.inputs.clone());
+        tokio::spawn(async move {
+            match storage.leases().await {
+                Ok(leases) => {
+                    let _ = inputs.send(Input::Leases(leases)).await;
+                }
+                Err(error) => {
+                    tracing::warn!(error = %explained(&error), "cannot look at the leases of nodes");
+                }
+            }
         });
     }
 

@@ -73,7 +73,8 @@ impl View {
     /// The events since a number, at most so many.
     pub fn events(&self, since: u64, most: usize) -> Vec<ClusterEvent> {
         let earlier = since.saturating_sub(self.oldest_event());
-        let earlier = usize::try_from(earlier).map_or(self.events.len(), |n| n.min(self.events.len()));
+        let earlier =
+            usize::try_from(earlier).map_or(self.events.len(), |n| n.min(self.events.len()));
         self.events.range(earlier..).take(most).cloned().collect()
     }
 
@@ -84,7 +85,9 @@ impl View {
 
     /// The number of the oldest event that is remembered.
     pub fn oldest_event(&self) -> u64 {
-        self.events.front().map_or(self.next_event, |event| event.number)
+        self.events
+            .front()
+            .map_or(self.next_event, |event| event.number)
     }
 
     /// The number that the next event will have.
@@ -106,6 +109,7 @@ impl View {
         if leads.is_none() {
             self.silent.clear();
             self.silences.clear();
+            self.gauge();
         }
         self.leads = leads;
     }
@@ -156,7 +160,12 @@ impl View {
     }
 
     pub(crate) fn happened(&mut self, index: Option<Index>, what: Happening) {
-        if let Happening::Silent { incarnation, remedy, .. } = &what {
+        if let Happening::Silent {
+            incarnation,
+            remedy,
+            ..
+        } = &what
+        {
             let silence = Silence {
                 since_ms: now_ms(),
                 remedy: remedy.clone(),
@@ -178,13 +187,21 @@ impl View {
 
     /// Notes that a node is silent and cannot be proven dead. Returns whether that is news.
     pub(crate) fn fell_silent(&mut self, incarnation: Incarnation) -> bool {
-        self.state.member(incarnation).is_some() && self.silent.insert(incarnation)
+        let news = self.state.member(incarnation).is_some() && self.silent.insert(incarnation);
+        self.gauge();
+        news
     }
 
     /// Notes that a node has been heard. Returns whether that is news.
     pub(crate) fn heard(&mut self, incarnation: Incarnation) -> bool {
         self.silences.remove(&incarnation);
-        self.silent.remove(&incarnation)
+        let news = self.silent.remove(&incarnation);
+        self.gauge();
+        news
+    }
+
+    fn gauge(&self) {
+        metrics::gauge!("ostrakon_manager_silent_nodes").set(self.silent.len() as f64);
     }
 
     /// What lies behind an index, at most so many entries of it.

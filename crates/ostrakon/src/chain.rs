@@ -31,6 +31,11 @@ impl CallChain {
         self.0.depth
     }
 
+    /// The kind of the entity it ends at.
+    pub(crate) fn kind(&self) -> &str {
+        &self.0.kind
+    }
+
     pub(crate) fn contains(&self, kind: &str, id: &EntityId) -> bool {
         let mut link = Some(self);
         while let Some(chain) = link {

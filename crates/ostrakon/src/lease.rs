@@ -20,18 +20,23 @@ mod acting;
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     task::{Poll, Waker},
+    time::Duration,
 };
 
 use ostrakon_clock::HolderClock;
 use ostrakon_core::Time;
 
-pub(crate) use self::acting::{Acting, Acts, Who, is_acting_here};
+pub(crate) use self::acting::{Acting, Acts, Who, for_entity, is_acting_here};
 use crate::lock::Mutex;
 
 pub(crate) struct Lease {
     clock: HolderClock,
     /// The deadline in nanoseconds of the clock.
     until: AtomicU64,
+    /// How many nanoseconds a step may take before it is counted as slow.
+    slow_after: AtomicU64,
+    /// How often what entities had left to be sent was given up.
+    losses: AtomicU64,
     suspended: Mutex<Suspended>,
 }
 
@@ -57,6 +62,8 @@ impl Lease {
         Self {
             clock: HolderClock::start(),
             until: AtomicU64::new(FOR_EVER),
+            slow_after: AtomicU64::new(FOR_EVER),
+            losses: AtomicU64::new(0),
             suspended: Mutex::new(Suspended {
                 round: 1,
                 wakers: Vec::new(),
@@ -137,6 +144,27 @@ impl Lease {
             return Acting::Unwatched;
         }
         Acting::enter(self, who, |_| true).map_or(Acting::Unwatched, Acting::Watched)
+    }
+
+    /// From now on steps that take longer than half of the slack are counted, while the lease can end.
+    pub(crate) fn set_slack(&self, slack: Duration) {
+        let half = u64::try_from((slack / 2).as_nanos()).unwrap_or(FOR_EVER);
+        self.slow_after.store(half, Ordering::Relaxed);
+    }
+
+    fn slow_after(&self) -> Option<Duration> {
+        let nanos = self.slow_after.load(Ordering::Relaxed);
+        (nanos != FOR_EVER).then_some(Duration::from_nanos(nanos))
+    }
+
+    /// The node has lost its shards: what their entities have left to be sent must not be.
+    pub(crate) fn lose(&self) {
+        self.losses.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How often that has happened.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     fn deadline(&self) -> u64 {

@@ -6,6 +6,7 @@
 mod contact;
 mod driver;
 mod place;
+mod shared;
 
 use std::{
     collections::BTreeSet,
@@ -20,6 +21,7 @@ use ostrakon_core::{
     GroupSpec, Incarnation, LeaseTiming, NodeName, NodeVersion, Registration, RoleName,
     ShardGroup,
 };
+use ostrakon_storage::Storage;
 use ostrakon_tls::{Role, Security};
 use tokio::{
     net::TcpListener,
@@ -27,7 +29,10 @@ use tokio::{
 };
 
 pub(crate) use self::driver::{Event, Standing};
-use self::{contact::Contact, driver::Driver};
+use self::{
+    contact::Contact,
+    driver::{Driver, DriverParts},
+};
 use crate::{
     Limits, StartError,
     builder::Services,
@@ -49,7 +54,7 @@ const WAITING: usize = 4096;
 ///     .version("1.4.0");
 /// ```
 #[must_use = "give it to `NodeBuilder::managed`"]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Managed {
     managers: Vec<String>,
     cluster: String,
@@ -64,6 +69,7 @@ pub struct Managed {
     strictness: Strictness,
     join_within: Duration,
     leave_within: Duration,
+    storage: Option<Arc<dyn Storage>>,
 }
 
 impl Managed {
@@ -84,6 +90,7 @@ impl Managed {
             strictness: Strictness::default(),
             join_within: Duration::from_secs(30),
             leave_within: Duration::from_secs(30),
+            storage: None,
         }
     }
 
@@ -160,6 +167,13 @@ impl Managed {
         self
     }
 
+    /// The storage of the managers, if nodes can reach it too. The node then reads the log there and, under leases, renews its own
+    /// there: it does not notice when the managers are away, and can start and stop meanwhile.
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
+        self
+    }
+
     pub(crate) async fn open(
         &self,
         name: &NodeName,
@@ -211,7 +225,15 @@ impl Managed {
             hello: hello.clone(),
             events: events.clone(),
         });
-        let driver = Driver::new(hub, registration, self.slack, seat, events.clone(), standing);
+        let parts = DriverParts {
+            registration,
+            slack: self.slack,
+            seat,
+            storage: self.storage.clone(),
+            events: events.clone(),
+            standing,
+        };
+        let driver = Driver::new(hub, parts);
         driver::on_its_own_thread(driver, contacts.collect(), incoming)
             .map_err(StartError::no_thread)?;
         hub.follow(events.clone());

@@ -41,6 +41,7 @@ pub(crate) struct Watch {
 
 /// Starts the thread. It ends when the lease is dropped.
 pub(crate) fn spawn(lease: &Arc<Lease>, watch: Watch) -> io::Result<()> {
+    lease.set_slack(watch.slack);
     let lease = Arc::downgrade(lease);
     let named = thread::Builder::new().name("ostrakon-watchdog".to_owned());
     named.spawn(move || run(&lease, &watch)).map(drop)

@@ -20,7 +20,7 @@ pub struct Policy {
     /// How many shards a node may be giving up at once.
     pub most_moving: u16,
     /// Whether shards are moved for the sake of balance at all.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Rebalancing::is_on")]
     pub rebalancing: Rebalancing,
 }
 

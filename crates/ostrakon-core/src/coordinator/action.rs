@@ -37,6 +37,13 @@ pub enum CoordinatorInput {
         /// What came of it.
         outcome: ConfirmOutcome,
     },
+    /// How far a node has counted its lease in the storage.
+    Counted {
+        /// Which run of it.
+        incarnation: Incarnation,
+        /// How far.
+        counted: Counted,
+    },
     /// A node has said something.
     Heard(ToCoordinator),
     /// What is known about a node's health.
@@ -50,6 +57,15 @@ pub enum CoordinatorInput {
     Propose(Command),
     /// Shards shall be balanced now, and not at the next round only.
     Rebalance,
+}
+
+/// How far a node has counted its lease in a storage that it shares with the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its last renewal.
+    pub seq: u64,
+    /// The last renewal that it knows to have been counted.
+    pub ok_seq: u64,
 }
 
 /// What came of an attempt to append.

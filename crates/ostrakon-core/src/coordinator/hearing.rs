@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Coordinator, CoordinatorAction, Liveness, Peer};
+use super::{Coordinator, CoordinatorAction, Counted, Liveness, Peer};
 use crate::{
     Command, DeathProof, Failover, Granting, Handover, Incarnation, Index, MemberState, Ownership,
     Registration, Rule, ShardKey, Time, ToCoordinator, ToRegion,
@@ -82,6 +82,12 @@ impl Coordinator {
             }
         }
         self.propose(Command::Register(registration));
+    }
+
+    pub(super) fn counted(&mut self, incarnation: Incarnation, counted: Counted, now: Time) {
+        if self.leads().is_some() && self.leases.counted(incarnation, counted, now) {
+            self.proposals.withdraw(&Command::Expire { incarnation });
+        }
     }
 
     /// Whether a node could be a member; else what it has to be told.

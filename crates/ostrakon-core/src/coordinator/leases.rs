@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::Counted;
 use crate::{Incarnation, LeaseTiming, Rule, Rules, Time};
 
 /// How often a coordinator looks when nothing happens, if there are no leases.
@@ -25,6 +26,8 @@ struct Lease {
     ok_seq: u64,
     /// Since when answers have been sent without the node noticing.
     answering_since: Option<Time>,
+    /// How far the node has counted in the storage, if its lease is there.
+    counted: Option<Counted>,
 }
 
 /// How often a coordinator looks after a node from which it hears nothing.
@@ -106,6 +109,32 @@ impl Leases {
         true
     }
 
+    /// A run has counted so far in the storage, which has answered it. `true`: it is not to be expired, though it was.
+    ///
+    /// What is counted there is not ours to answer or not, so a condemned run can be absolved; and an attempt to expire it that is
+    /// still on its way fails, because it names an earlier count.
+    pub(super) fn counted(&mut self, run: Incarnation, counted: Counted, now: Time) -> bool {
+        let Some(lease) = self.runs.get_mut(&run) else {
+            return false;
+        };
+        if lease.counted == Some(counted) {
+            return false;
+        }
+        lease.counted = Some(counted);
+        let absolved = std::mem::take(&mut lease.condemned);
+        if self.heard(run, counted.ok_seq, now)
+            && let Some(lease) = self.runs.get_mut(&run)
+        {
+            lease.answering_since.get_or_insert(now);
+        }
+        absolved
+    }
+
+    /// How far a run has counted in the storage.
+    pub(super) fn count_of(&self, run: Incarnation) -> Option<Counted> {
+        self.runs.get(&run)?.counted
+    }
+
     /// Whether a run may be told that it may act on.
     pub(super) fn may_answer(&mut self, run: Incarnation, now: Time) -> bool {
         let condemned_counts = !self.rules.keep(Rule::CondemnedIsNotAnswered);
@@ -156,6 +185,7 @@ impl Lease {
             condemned: false,
             ok_seq: 0,
             answering_since: None,
+            counted: None,
         }
     }
 

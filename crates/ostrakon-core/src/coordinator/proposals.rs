@@ -43,6 +43,11 @@ impl Proposals {
         }
     }
 
+    /// Does not propose it after all, if it has not been sent.
+    pub(super) fn withdraw(&mut self, command: &Command) {
+        self.waiting.retain(|waiting| waiting != command);
+    }
+
     /// Whether the release of these has not been proposed yet.
     pub(super) fn is_new(&mut self, handovers: &[Handover]) -> bool {
         let keys = handovers.iter().map(|one| (one.shard.clone(), one.epoch));

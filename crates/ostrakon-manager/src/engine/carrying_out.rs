@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use ostrakon_control::FromManager;
 use ostrakon_core::{
-    Command, CoordinatorAction, CoordinatorInput, DeathProof, Incarnation, Liveness, NodeName,
-    Policy, Rebalancing,
+    Command, CoordinatorAction, CoordinatorInput, Counted, DeathProof, Entry, Incarnation, Liveness, NodeName, Policy, Rebalancing,
 };
+use ostrakon_storage::Renewal;
 
 use super::{Engine, Input};
 use crate::desk::{Wish, WishError};
@@ -24,7 +24,8 @@ impl Engine {
         for action in self.coordinator.step(self.now(), input) {
             match action {
                 CoordinatorAction::Append { id, after, entries } => {
-                    self.parts.keeper.append(id, after, entries);
+                    let unmoved = self.unmoved(&entries);
+                    self.parts.keeper.append(id, after, entries, unmoved);
                 }
                 CoordinatorAction::Read => {
                     self.read_is_owed = true;
@@ -45,6 +46,25 @@ impl Engine {
         }
         // What operators have said about balancing is in the log alone: the settings of a manager that begins to lead do not undo it.
         self.parts.policy.rebalancing = self.coordinator.state().policy().rebalancing;
+    }
+
+    /// How far those have counted their leases whom these entries would expire.
+    fn unmoved(&self, entries: &[Entry]) -> Vec<(Incarnation, Renewal)> {
+        let expired = entries.iter().filter_map(|entry| match entry.command {
+            Command::Expire { incarnation } => Some(incarnation),
+            Command::Takeover { .. }
+            | Command::Register(_)
+            | Command::Leave { .. }
+            | Command::ConfirmDead { .. }
+            | Command::BeginMove(_)
+            | Command::Released(_)
+            | Command::Grant(_)
+            | Command::SetPolicy(_)
+            | Command::CreateGroup(_) => None,
+        });
+        let counted = expired.filter_map(|run| Some((run, self.coordinator.count_of(run)?)));
+        let renewal = |(run, Counted { seq, ok_seq })| (run, Renewal { seq, ok_seq });
+        counted.map(renewal).collect()
     }
 
     fn confirm(&mut self, id: u64) {
@@ -94,12 +114,18 @@ impl Engine {
             }
             Wish::SetPolicy(wanted) => {
                 let rebalancing = policy.rebalancing;
-                let policy = Policy { rebalancing, ..*wanted };
+                let policy = Policy {
+                    rebalancing,
+                    ..*wanted
+                };
                 self.parts.policy = policy.clone();
                 Command::SetPolicy(policy)
             }
             Wish::SetRebalancing(rebalancing) if rebalancing == policy.rebalancing => return Ok(()),
-            Wish::SetRebalancing(rebalancing) => Command::SetPolicy(Policy { rebalancing, ..policy }),
+            Wish::SetRebalancing(rebalancing) => Command::SetPolicy(Policy {
+                rebalancing,
+                ..policy
+            }),
             Wish::Plan(answer) => {
                 answer.give(self.coordinator.plan_round(self.now()));
                 return Ok(());

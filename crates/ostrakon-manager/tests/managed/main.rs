@@ -3,3 +3,4 @@
 mod basics;
 mod cluster;
 mod managers;
+mod shared;

@@ -8,8 +8,10 @@ use std::{
     fmt,
     marker::PhantomData,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
+use ostrakon_clock::HolderClock;
 use ostrakon_core::{EntityId, Time};
 
 use super::Lease;
@@ -23,6 +25,9 @@ pub(crate) enum Acting {
 }
 
 pub(crate) struct Watched {
+    clock: HolderClock,
+    /// A step that takes longer than this is counted; `None` while nobody knows how long it may take.
+    slow_after: Option<Duration>,
     on_this_thread: PhantomData<*const ()>,
 }
 
@@ -56,9 +61,30 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether the code that runs here belongs to an entity whose lease can end.
+/// Whether the code that runs here belongs to an entity whose lease can end, or does something for one.
 pub(crate) fn is_acting_here() -> bool {
     DEPTH.get() > 0
+}
+
+/// Does what an entity has ordered in a step that is over: it counts as the entity's own act.
+pub(crate) fn for_entity<T>(work: impl FnOnce() -> T) -> T {
+    let _deeper = Deeper::enter();
+    work()
+}
+
+struct Deeper;
+
+impl Deeper {
+    fn enter() -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Deeper {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
 }
 
 impl Acting {
@@ -81,6 +107,8 @@ impl Acting {
         begun.then(|| {
             DEPTH.set(DEPTH.get() + 1);
             Watched {
+                clock: lease.clock,
+                slow_after: lease.slow_after(),
                 on_this_thread: PhantomData,
             }
         })
@@ -90,7 +118,36 @@ impl Acting {
 impl Drop for Watched {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
-        HERE.with(|here| here.steps.lock().pop());
+        let ended = HERE.with(|here| here.steps.lock().pop());
+        if let (Some(slow_after), Some((_, acts))) = (self.slow_after, ended) {
+            let held = self.clock.now().saturating_since(acts.since);
+            if held > slow_after {
+                acts.was_slow(held);
+            }
+        }
+    }
+}
+
+impl Acts {
+    #[cold]
+    fn was_slow(&self, held: Duration) {
+        let kind = self.who.kind().to_owned();
+        metrics::counter!("ostrakon_slow_polls_total", "kind" => kind).increment(1);
+        tracing::warn!(
+            who = %self.who,
+            ?held,
+            "an entity held its thread for more than half of what it may at the end of a lease"
+        );
+    }
+}
+
+impl Who {
+    fn kind(&self) -> &str {
+        match self {
+            Self::Entity(kind, _) => kind,
+            Self::Work(Some(chain)) => chain.kind(),
+            Self::Work(None) => "unknown",
+        }
     }
 }
 

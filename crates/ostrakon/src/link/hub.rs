@@ -342,6 +342,7 @@ impl Hub {
 
     /// Drops what this node's entities have sent and the end of the lease has held back.
     fn drop_acts(&self) {
+        self.lease.lose();
         for link in self.links.lock().values() {
             let mut state = link.state.lock();
             state.outbox.drop_acts();

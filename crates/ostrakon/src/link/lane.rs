@@ -25,10 +25,11 @@ use super::{
     Fenced, Hub, Link, Outgoing, Parcel, Withdrawn,
     frame::{Addressee, RequestId},
     outbox::LaneKey,
+    parcel::Origin,
     remaining,
     requests::AskerId,
 };
-use crate::{TellError, lock::Mutex, reply::Settle, wire::Ports};
+use crate::{TellError, lease::for_entity, lock::Mutex, reply::Settle, wire::Ports};
 
 /// The lanes of a group, by shard.
 pub(crate) type Lanes = Arc<[Arc<Lane>]>;
@@ -262,6 +263,7 @@ impl Lane {
             deadline: draft
                 .asking
                 .map_or_else(|| hub.deadline(0), |asking| asking.deadline),
+            origin: Origin::here(&hub.lease),
             options: draft.options.to_vec(),
             ports: draft.ports,
             payload: draft.payload.to_vec(),
@@ -479,7 +481,7 @@ impl Lane {
         waiting.append(&mut state.held);
         let now = hub.clock.now();
         while let Some(parcel) = waiting.pop_front() {
-            if parcel.is_over(now) {
+            if parcel.is_over(now) || parcel.is_lost(&hub.lease) {
                 let error = parcel.no_owner();
                 parcel.fail(hub, error);
             } else if let Some(parcel) = self.forward(hub, &mut state, parcel, now) {
@@ -519,7 +521,13 @@ impl Lane {
             options: &parcel.options,
             payload: &parcel.payload,
         };
-        match link.send(&message, &mut parcel.ports) {
+        let mut send = || link.send(&message, &mut parcel.ports);
+        let sent = match parcel.origin {
+            // After the end of the lease it waits in the outbox, as it would if it had not waited here.
+            Origin::Entity { .. } => for_entity(send),
+            Origin::Free => send(),
+        };
+        match sent {
             Ok(_) => {
                 state.used = true;
                 None

@@ -9,7 +9,12 @@ use super::{
     hub::Hub,
     requests::{AskerId, Request, asker_id},
 };
-use crate::{AskError, CallChain, TellError, TraceContext, reply::Settle, wire::Ports};
+use crate::{
+    AskError, CallChain, TellError, TraceContext,
+    lease::{Lease, is_acting_here},
+    reply::Settle,
+    wire::Ports,
+};
 
 pub(crate) struct Parcel {
     pub(crate) kind: &'static str,
@@ -19,9 +24,44 @@ pub(crate) struct Parcel {
     pub(crate) asker: Option<Arc<dyn Settle>>,
     /// When it is no use any more.
     pub(crate) deadline: Time,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
     pub(crate) options: Vec<u8>,
     pub(crate) ports: Ports,
     pub(crate) payload: Vec<u8>,
+}
+
+/// Who sends a message. What an entity sends leaves the node only while its lease lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody whose lease can end.
+    Free,
+    /// An entity, when the node had lost its shards so many times.
+    Entity { losses: u64 },
+}
+
+impl Origin {
+    /// Of a message that is being sent here.
+    pub(crate) fn here(lease: &Lease) -> Self {
+        if is_acting_here() {
+            Self::entity(lease)
+        } else {
+            Self::Free
+        }
+    }
+
+    /// Of a message that was sent once. Nobody remembers by whom: where leases can end it is treated as an entity's.
+    fn unknown(lease: &Lease) -> Self {
+        match lease.until() {
+            Some(_) => Self::entity(lease),
+            None => Self::Free,
+        }
+    }
+
+    fn entity(lease: &Lease) -> Self {
+        let losses = lease.losses();
+        Self::Entity { losses }
+    }
 }
 
 impl Parcel {
@@ -57,6 +97,7 @@ impl Parcel {
             shard,
             asker: asker.map(|asker| asker.settle),
             deadline: hub.deadline(message.remaining),
+            origin: Origin::unknown(&hub.lease),
             options: message.options().to_vec(),
             ports,
             payload: message.payload.to_vec(),
@@ -74,6 +115,14 @@ impl Parcel {
     /// Whether nobody wants it any more.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.deadline <= now || self.asker.as_ref().is_some_and(|asker| asker.is_over())
+    }
+
+    /// Whether it comes from an entity that this node has lost since.
+    pub(crate) fn is_lost(&self, lease: &Lease) -> bool {
+        match self.origin {
+            Origin::Entity { losses } => losses < lease.losses(),
+            Origin::Free => false,
+        }
     }
 
     pub(crate) fn no_owner(&self) -> TellError {

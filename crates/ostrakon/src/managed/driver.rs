@@ -15,11 +15,12 @@ use ostrakon_clock::HolderClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
     ControlState, Entry, Epoch, Incarnation, Index, MemberState, NodeName, Region, RegionAction, RegionInput,
-    Registration, ShardKey, ShardMap, Time, Version,
+    Registration, ShardKey, ShardMap, Snapshot, Time, ToCoordinator, ToRegion, Version,
 };
+use ostrakon_storage::{Read, Renewal, Storage};
 use tokio::sync::{mpsc, watch};
 
-use super::contact::Contact;
+use super::{contact::Contact, shared};
 use crate::{Member, MemberStatus, StartError, lease::Lease, link::Hub};
 
 /// How often at most a node is reported that cannot be reached.
@@ -40,6 +41,12 @@ pub(crate) enum Event {
     Lost { contact: usize, trouble: String },
     /// A manager has said something.
     Heard { contact: usize, words: FromManager },
+    /// A piece of the log, read from the storage.
+    Read(Read),
+    /// All of the log in the storage has been read.
+    UpToDate,
+    /// The storage has answered a renewal.
+    Answered(ToRegion),
     /// What lived in a shard has ended.
     Ended { shard: ShardKey, epoch: Epoch },
     /// Another node cannot be reached.
@@ -132,8 +139,23 @@ pub(crate) struct Driver {
     shown: Version,
     /// When to give up saying goodbye.
     farewell: Option<Time>,
+    storage: Option<Arc<dyn Storage>>,
+    /// The log has been read from the storage once.
+    has_read: bool,
+    /// How far the log is known, for whoever reads it.
+    applied: watch::Sender<Index>,
     events: mpsc::Sender<Event>,
     standing: watch::Sender<Standing>,
+}
+
+/// What a driver is made of.
+pub(crate) struct DriverParts {
+    pub(crate) registration: Registration,
+    pub(crate) slack: Duration,
+    pub(crate) seat: Seat,
+    pub(crate) storage: Option<Arc<dyn Storage>>,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) standing: watch::Sender<Standing>,
 }
 
 /// Runs a driver and its contacts apart from the user's threads, until the node is gone.
@@ -160,14 +182,15 @@ pub(crate) fn on_its_own_thread(
 }
 
 impl Driver {
-    pub(crate) fn new(
-        hub: &Arc<Hub>,
-        registration: Registration,
-        slack: Duration,
-        seat: Seat,
-        events: mpsc::Sender<Event>,
-        standing: watch::Sender<Standing>,
-    ) -> Self {
+    pub(crate) fn new(hub: &Arc<Hub>, parts: DriverParts) -> Self {
+        let DriverParts {
+            registration,
+            slack,
+            seat,
+            storage,
+            events,
+            standing,
+        } = parts;
         Self {
             hub: Arc::downgrade(hub),
             clock: hub.lease.clock(),
@@ -184,12 +207,19 @@ impl Driver {
             changed: false,
             shown: Version::default(),
             farewell: None,
+            storage,
+            has_read: false,
+            applied: watch::Sender::new(Index::default()),
             events,
             standing,
         }
     }
 
     async fn run(mut self, mut events: mpsc::Receiver<Event>) {
+        if let Some(storage) = &self.storage {
+            let (storage, applied) = (Arc::clone(storage), self.applied.subscribe());
+            tokio::spawn(shared::follow(storage, applied, self.events.clone()));
+        }
         while let Some(hub) = self.hub.upgrade() {
             self.step(&hub, RegionInput::Wake);
             self.refresh(&hub);
@@ -245,6 +275,9 @@ impl Driver {
             }
             Event::Lost { contact, trouble } => self.lost(contact, trouble),
             Event::Heard { contact, words } => self.hear(hub, contact, words),
+            Event::Read(read) => self.read_shared(read),
+            Event::UpToDate => self.has_read = true,
+            Event::Answered(answer) => self.step(hub, RegionInput::Heard(answer)),
             Event::Ended { shard, epoch } => self.ended(hub, shard, epoch),
             Event::Unreachable { node } => self.unreachable(hub, node),
             Event::Leave => self.leave(hub),
@@ -281,16 +314,31 @@ impl Driver {
         match words {
             FromManager::Say(message) => self.step(hub, RegionInput::Heard(message)),
             FromManager::Entries { behind, entries } => self.read(contact, behind, &entries),
-            FromManager::State(snapshot) => match ControlState::restore(*snapshot) {
-                Ok(state) if state.applied() > self.state.applied() => self.state = state,
-                Ok(_) => {}
-                Err(error) => tracing::error!(%error, "a manager speaks of a state that cannot be read"),
-            },
+            FromManager::State(snapshot) => self.restore(*snapshot),
             FromManager::Ping => {
                 if let Some(mouth) = self.mouths.get(&contact) {
                     mouth.say(FromNode::Pong);
                 }
             }
+        }
+    }
+
+    fn read_shared(&mut self, read: Read) {
+        if let Some(snapshot) = read.snapshot {
+            self.restore(snapshot);
+        }
+        for (index, entry) in read.entries {
+            self.state.apply(index, &entry);
+        }
+        // Also if nothing was new: whoever reads waits for it.
+        self.applied.send_replace(self.state.applied());
+    }
+
+    fn restore(&mut self, snapshot: Snapshot) {
+        match ControlState::restore(snapshot) {
+            Ok(state) if state.applied() > self.state.applied() => self.state = state,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the state of the cluster cannot be read"),
         }
     }
 
@@ -351,6 +399,7 @@ impl Driver {
     fn act(&mut self, hub: &Arc<Hub>, action: RegionAction) {
         match action {
             RegionAction::Send(message) => {
+                self.renew_shared(&message);
                 for mouth in self.mouths.values() {
                     mouth.say(FromNode::Say(message.clone()));
                 }
@@ -375,6 +424,24 @@ impl Driver {
             RegionAction::Left => {
                 self.standing.send_replace(Standing::Left);
             }
+        }
+    }
+
+    /// Renews in the storage what is renewed by a manager.
+    fn renew_shared(&self, message: &ToCoordinator) {
+        let (Some(storage), Some(_)) = (&self.storage, self.region.acts_until()) else {
+            return;
+        };
+        if let ToCoordinator::Renew {
+            incarnation,
+            seq,
+            ok_seq,
+            ..
+        } = *message
+        {
+            let (storage, events) = (Arc::clone(storage), self.events.clone());
+            let renewal = Renewal { seq, ok_seq };
+            tokio::spawn(shared::renew(storage, incarnation, renewal, events));
         }
     }
 
@@ -478,10 +545,12 @@ impl Driver {
         let known = self.state.applied() > Index::default();
         let joined = match self.seat {
             Seat::Client => known,
-            Seat::Node => self
-                .region
-                .incarnation()
-                .is_some_and(|run| self.state.applied().get() >= run.get()),
+            Seat::Node => {
+                let run = self.region.incarnation();
+                let registered = run.is_some_and(|run| self.state.applied().get() >= run.get());
+                // Without a manager it gets no shards yet, but it knows who has them.
+                registered || (self.has_read && self.mouths.is_empty() && !self.troubles.is_empty())
+            }
         };
         self.standing.send_if_modified(|standing| {
             let news = joined

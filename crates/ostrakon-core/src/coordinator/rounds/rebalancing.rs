@@ -14,3 +14,10 @@ pub enum Rebalancing {
     /// They are not, until an operator says otherwise.
     Frozen,
 }
+
+impl Rebalancing {
+    /// Whether they are. It is not stored then, so that logs are the same as before it could be frozen.
+    pub(crate) fn is_on(&self) -> bool {
+        *self == Self::On
+    }
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    Entry, Failover, GroupName, GroupSpec, Index, NodeName, NodeVersion, Policy, Rate,
-    Registration, Rules, ShardCount, Term,
+    Entry, Failover, GroupName, GroupSpec, Incarnation, Index, MoveReason, NodeName, NodeVersion,
+    Policy, Rate, Registration, Rules, ShardCount, Term,
 };
 
 const NOW: Time = Time::ZERO;
@@ -84,7 +84,10 @@ fn group() -> GroupSpec {
 }
 
 fn count(moves: &[PlannedMove], wanted: impl Fn(MoveReason) -> bool) -> usize {
-    moves.iter().filter(|planned| wanted(planned.reason)).count()
+    moves
+        .iter()
+        .filter(|planned| wanted(planned.reason))
+        .count()
 }
 
 fn is_balance(reason: MoveReason) -> bool {
@@ -97,19 +100,33 @@ fn a_round_that_is_only_thought_of_says_what_a_real_one_then_does() {
     let a = table.join("a");
     let planned = table.next_round();
     assert_eq!(count(&planned, |reason| reason == MoveReason::Unowned), 10);
-    assert!(planned.iter().all(|planned| planned.to == Some(a) && planned.from.is_none()));
+    assert!(
+        planned
+            .iter()
+            .all(|planned| planned.to == Some(a) && planned.from.is_none())
+    );
     assert!(matches!(&table.round()[..], [Command::Grant(grants)] if grants.len() == 10));
 
     let b = table.join("b");
     let planned = table.next_round();
-    assert_eq!(count(&planned, is_balance), 3, "three may move at once: {planned:?}");
+    assert_eq!(
+        count(&planned, is_balance),
+        3,
+        "three may move at once: {planned:?}"
+    );
     assert_eq!(table.next_round(), planned, "it changes nothing");
     let commands = table.round();
     let [Command::BeginMove(moves)] = &commands[..] else {
         panic!("{commands:?}");
     };
-    let begun: Vec<_> = moves.iter().map(|moving| (&moving.shard, moving.to)).collect();
-    let thought: Vec<_> = planned.iter().map(|planned| (&planned.shard, planned.to)).collect();
+    let begun: Vec<_> = moves
+        .iter()
+        .map(|moving| (&moving.shard, moving.to))
+        .collect();
+    let thought: Vec<_> = planned
+        .iter()
+        .map(|planned| (&planned.shard, planned.to))
+        .collect();
     assert_eq!(begun, thought);
     assert!(thought.iter().all(|(_, to)| *to == Some(b)));
 }
@@ -118,16 +135,24 @@ fn a_round_that_is_only_thought_of_says_what_a_real_one_then_does() {
 fn while_balancing_is_frozen_nothing_moves_for_its_sake() {
     let mut table = Table::set(Rebalancing::Frozen);
     table.join("a");
-    assert!(matches!(&table.round()[..], [Command::Grant(grants)] if grants.len() == 10), "but shards get owners");
+    assert!(
+        matches!(&table.round()[..], [Command::Grant(grants)] if grants.len() == 10),
+        "but shards get owners"
+    );
     table.join("b");
-    assert_eq!(table.next_round(), []);
     assert_eq!(table.round(), []);
+    let thawed = table.next_round();
+    assert_eq!(
+        count(&thawed, is_balance),
+        3,
+        "but it shows what unfreezing would do"
+    );
     let on = Policy {
         rebalancing: Rebalancing::On,
         ..table.state.policy().clone()
     };
     table.write(Command::SetPolicy(on));
-    assert_eq!(count(&table.next_round(), is_balance), 3);
+    assert!(matches!(&table.round()[..], [Command::BeginMove(moves)] if moves.len() == 3));
 }
 
 #[test]
@@ -139,14 +164,26 @@ fn while_balancing_is_frozen_a_node_that_leaves_is_emptied_all_the_same() {
     table.write(Command::Leave { incarnation: a });
     let planned = table.next_round();
     assert_eq!(count(&planned, |reason| reason == MoveReason::Draining), 3);
-    assert!(planned.iter().all(|planned| planned.from == Some(a) && planned.to == Some(b)));
+    assert!(
+        planned
+            .iter()
+            .all(|planned| planned.from == Some(a) && planned.to == Some(b))
+    );
     assert!(matches!(&table.round()[..], [Command::BeginMove(moves)] if moves.len() == 3));
 }
 
 #[test]
-fn a_policy_that_was_written_before_balancing_could_be_frozen_has_it_on() {
-    let mut policy = serde_json::to_value(Policy::default()).unwrap();
-    policy.as_object_mut().unwrap().remove("rebalancing");
-    let read: Policy = serde_json::from_value(policy).unwrap();
-    assert_eq!(read, Policy::default());
+fn frost_is_stored_and_its_absence_is_not() {
+    let on = serde_json::to_string(&Policy::default()).unwrap();
+    assert!(!on.contains("rebalancing"), "{on}");
+    assert_eq!(
+        serde_json::from_str::<Policy>(&on).unwrap(),
+        Policy::default()
+    );
+    let frozen = Policy {
+        rebalancing: Rebalancing::Frozen,
+        ..Policy::default()
+    };
+    let text = serde_json::to_string(&frozen).unwrap();
+    assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), frozen);
 }
