@@ -165,6 +165,7 @@ impl<'o> Demo<'o> {
             plane: "solo",
             nodes: 1,
             smallest_handover_us: None,
+            p99_disturbed_us: None,
             seconds,
             cores: available_parallelism().map_or(1, NonZero::get),
             accounts: self.options.accounts,

@@ -30,6 +30,7 @@ use super::{
     Options,
     account::{self, Account, OPENING_BALANCE},
     audit::Audit,
+    options::Failover,
     oracle::{Findings, Oracle},
     progress::{Progress, Sample},
     summary::Summary,
@@ -38,6 +39,8 @@ use super::{
 
 /// How long a process may take to be there.
 const BEGINNING: Duration = Duration::from_secs(30);
+/// How long after a fault what happens is put down to it.
+const AFTERMATH: Duration = Duration::from_secs(1);
 /// How long the cluster gets to come to rest before accounts are asked what they hold.
 const REST: Duration = Duration::from_secs(90);
 
@@ -45,37 +48,50 @@ const REST: Duration = Duration::from_secs(90);
 pub(crate) struct Cluster<'o> {
     options: &'o Options,
     folder: Folder,
-    manager: Child,
-    manager_address: String,
+    managers: Vec<Chief>,
     nodes: Vec<Member>,
     shift: Arc<Shift>,
 }
 
-/// A node's process, and its line to the manager.
+/// A manager's process.
+pub(crate) struct Chief {
+    name: String,
+    address: String,
+    child: Child,
+}
+
+/// A node's process, and its lines to the managers.
 pub(crate) struct Member {
     name: String,
     child: Child,
-    line: Line,
+    lines: Vec<Line>,
 }
 
 impl<'o> Cluster<'o> {
     pub(crate) async fn open(options: &'o Options) -> anyhow::Result<Self> {
         let folder = Folder::new()?;
-        let manager_address = free_address()?;
-        let manager = start_manager(options, &folder, &manager_address).await?;
-        let mut starting = JoinSet::new();
+        if options.managers > 1 && options.storage.is_none() {
+            bail!("several managers need a --storage that they can share: postgres://… or redis://…");
+        }
+        let mut managers = Vec::new();
+        for number in 1..=options.managers {
+            // One after the other, so that the first one leads.
+            let (name, address) = (format!("manager-{number}"), free_address()?);
+            managers.push(Chief::start(options, &folder, name, address).await?);
+        }
+        let addresses: Vec<_> = managers.iter().map(|one| one.address.clone()).collect();
+        let mut starting = Vec::new();
         for number in 1..=options.nodes {
-            let (name, folder) = (format!("node-{number}"), folder.journal());
-            let manager = manager_address.clone();
-            starting.spawn(async move { Member::start(&name, &manager, &folder, "1").await });
+            let name = format!("node-{number}");
+            starting.push(Member::start(name, &addresses, &folder, "1"));
         }
-        let mut nodes = Vec::new();
-        while let Some(started) = starting.join_next().await {
-            nodes.push(started??);
-        }
-        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        let nodes = futures_util::future::try_join_all(starting).await?;
         let client = Node::builder("demo")
-            .managed(Managed::by([manager_address.clone()]).join_within(BEGINNING))
+            .managed(
+                Managed::by(addresses)
+                    .cluster(folder.name())
+                    .join_within(BEGINNING),
+            )
             .reach::<Account>(GroupName::default())
             .start()
             .await
@@ -84,8 +100,7 @@ impl<'o> Cluster<'o> {
         Ok(Self {
             options,
             folder,
-            manager,
-            manager_address,
+            managers,
             nodes,
             shift: Arc::new(Shift::new(client, oracle, Promise::Possible)),
         })
@@ -109,7 +124,9 @@ impl<'o> Cluster<'o> {
         for member in &mut self.nodes {
             member.child.end().await;
         }
-        self.manager.end().await;
+        for manager in &mut self.managers {
+            manager.child.end().await;
+        }
         let audit = Audit::of(&self.folder.journal()).context("cannot read the journals")?;
         Ok(self.summary(seconds, findings, &audit))
     }
@@ -125,7 +142,11 @@ impl<'o> Cluster<'o> {
                 let at = began + self.options.run_for * number / (parts + 1);
                 tokio::time::sleep_until(at.into()).await;
                 eprintln!("fault: {fault}");
-                fault.happen(self).await.with_context(|| format!("cannot do: {fault}"))?;
+                self.shift.disturbed(true);
+                let happened = fault.happen(self).await;
+                happened.with_context(|| format!("cannot do: {fault}"))?;
+                tokio::time::sleep(AFTERMATH.min(ends.saturating_duration_since(Instant::now()))).await;
+                self.shift.disturbed(false);
             }
             tokio::time::sleep_until(ends.into()).await;
             anyhow::Ok(())
@@ -196,6 +217,7 @@ impl<'o> Cluster<'o> {
             moves: audit.moves,
             p50_us: tally.latency_us(0.50),
             p99_us: tally.latency_us(0.99),
+            p99_disturbed_us: tally.disturbed_us(0.99),
             longest_gap_ms: tally.longest_gap.as_secs_f64() * 1e3,
             smallest_handover_us: audit.smallest_gap_ns.map(|gap| gap as f64 / 1e3),
             messages_per_second: tally.messages() as f64 / seconds,
@@ -210,62 +232,73 @@ impl<'o> Cluster<'o> {
 
 impl Member {
     async fn start(
-        name: &str,
-        manager: &str,
-        journal: &std::path::Path,
+        name: String,
+        managers: &[String],
+        folder: &Folder,
         version: &str,
     ) -> anyhow::Result<Self> {
-        let line = Line::to(manager).await?;
-        let arguments = [
-            "demo-node",
-            "--name",
-            name,
-            "--manager",
-            &line.address().to_string(),
-            "--journal",
-            journal.to_str().context("the folder has a strange name")?,
-            "--node-version",
-            version,
-        ];
+        let mut arguments = vec!["demo-node".to_owned()];
+        let mut argue = |name: &str, value: &str| {
+            arguments.extend([name.to_owned(), value.to_owned()]);
+        };
+        argue("--name", &name);
+        argue("--node-version", version);
+        argue("--cluster", folder.name());
+        let journal = folder.journal();
+        argue("--journal", journal.to_str().context("the folder has a strange name")?);
+        let mut lines = Vec::new();
+        for manager in managers {
+            let line = Line::to(manager).await?;
+            argue("--manager", &line.address().to_string());
+            lines.push(line);
+        }
         let child = Child::start(&arguments)?;
-        child.said("ready", BEGINNING).await.with_context(|| format!("{name} did not join"))?;
-        Ok(Self {
-            name: name.to_owned(),
-            child,
-            line,
+        let joined = child.said("ready", BEGINNING).await;
+        joined.with_context(|| format!("{name} did not join"))?;
+        Ok(Self { name, child, lines,
         })
     }
 }
 
-async fn start_manager(options: &Options, folder: &Folder, address: &str) -> anyhow::Result<Child> {
-    let storage = format!("file:{}", folder.log().display());
-    let admin = free_address()?;
-    let arguments = [
-        "manager",
-        "--listen",
-        address,
-        "--admin",
-        &admin,
-        "--storage",
-        &storage,
-        "--failover",
-        options.failover.as_str(),
-    ];
-    let manager = Child::start(&arguments)?;
-    wait_for(address).await.context("the manager did not start")?;
-    Ok(manager)
-}
-
-/// Waits until somebody listens at an address.
-async fn wait_for(address: &str) -> anyhow::Result<()> {
-    let until = Instant::now() + BEGINNING;
-    while tokio::net::TcpStream::connect(address).await.is_err() {
-        if Instant::now() > until {
-            bail!("nobody listens at {address}");
+impl Chief {
+    async fn start(
+        options: &Options,
+        folder: &Folder,
+        name: String,
+        address: String,
+    ) -> anyhow::Result<Self> {
+        let file = format!("file:{}", folder.log().display());
+        let storage = options.storage.as_ref().unwrap_or(&file);
+        let arguments = [
+            "manager",
+            "--name",
+            &name,
+            "--listen",
+            &address,
+            "--admin-listen",
+            "127.0.0.1:0",
+            "--storage",
+            storage,
+            "--cluster",
+            folder.name(),
+            "--failover",
+            options.failover.as_str(),
+            "--log",
+            "error",
+        ];
+        let mut arguments = arguments.map(str::to_owned).to_vec();
+        if options.failover == Failover::Lease {
+            arguments.extend(["--lease-profile".to_owned(), "fast".to_owned()]);
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let child = Child::start(&arguments)?;
+        let started = child.said("manager", BEGINNING).await;
+        started.with_context(|| format!("{name} did not start"))?;
+        Ok(Self {
+            name,
+            address,
+            child,
+        })
     }
-    Ok(())
 }
 
 /// A loopback address that nobody uses at the moment.

@@ -21,6 +21,12 @@ pub(crate) struct Options {
     /// What must be known before a silent node's shards go to others; with --plane managed
     #[arg(long, value_enum, default_value_t = Failover::Proof)]
     pub(crate) failover: Failover,
+    /// How many managers there are: one leads, the others stand by; more than one need a --storage that they can share
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=5))]
+    pub(crate) managers: u32,
+    /// Where the managers keep their log: postgres://… or redis://…; a file of this run unless told otherwise
+    #[arg(long, value_name = "URL")]
+    pub(crate) storage: Option<String>,
     /// What to do to the cluster meanwhile, in this order; with --plane managed
     #[arg(long = "fault", value_enum, value_name = "FAULT")]
     pub(crate) faults: Vec<Fault>,

@@ -36,6 +36,9 @@ pub(crate) struct Summary {
     pub(crate) moves: u64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
+    /// The same while something was done to the cluster, and for a second after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) p99_disturbed_us: Option<f64>,
     /// The longest time in which one teller got no answer.
     pub(crate) longest_gap_ms: f64,
     /// The shortest time between the last act of an account on one node and its first on another.
@@ -118,6 +121,9 @@ impl Summary {
             f,
             "  entities  started {started} times, stopped {stopped} times, with their state saved and loaded"
         )?;
+        if let Some(p99) = self.p99_disturbed_us {
+            writeln!(f, "  disturbed p99 {p99:.1} µs while something was done to the cluster")?;
+        }
         if let Some(gap) = self.smallest_handover_us {
             let moves = grouped(self.moves);
             writeln!(

@@ -26,6 +26,8 @@ pub(crate) struct Tally {
     pub(crate) longest_gap: Duration,
     /// In nanoseconds.
     latency: Histogram<u64>,
+    /// The same, of answers to what was asked while something was done to the cluster.
+    disturbed: Histogram<u64>,
 }
 
 /// Messages that brought no answer, by what is known about them.
@@ -47,6 +49,7 @@ impl Default for Tally {
             unknown: 0,
             in_transit: 0,
             longest_gap: Duration::ZERO,
+            disturbed: latency.clone().expect("1 is less than half of the upper bound"),
             latency: latency.expect("1 is less than half of the upper bound"),
         }
     }
@@ -57,6 +60,13 @@ impl Tally {
         self.acknowledged += 1;
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(SLOWEST_NS);
         self.latency.saturating_record(nanoseconds);
+    }
+
+    /// The same, while something was done to the cluster.
+    pub(crate) fn answered_disturbed(&mut self, took: Duration) {
+        self.answered(took);
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(SLOWEST_NS);
+        self.disturbed.saturating_record(nanoseconds);
     }
 
     pub(crate) fn not_answered(&mut self, outcome: Outcome) {
@@ -79,6 +89,14 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// The time within which this part of all asks was answered while something was done to the cluster; `None` if nothing was.
+    pub(crate) fn disturbed_us(&self, quantile: f64) -> Option<f64> {
+        let some = !self.disturbed.is_empty();
+        some.then(|| self.disturbed.value_at_quantile(quantile) as f64 / 1e3)
+    }
+}
+
 impl AddAssign<&Self> for Tally {
     fn add_assign(&mut self, more: &Self) {
         self.acknowledged += more.acknowledged;
@@ -91,6 +109,7 @@ impl AddAssign<&Self> for Tally {
         self.in_transit += more.in_transit;
         self.longest_gap = self.longest_gap.max(more.longest_gap);
         self.latency += &more.latency;
+        self.disturbed += &more.disturbed;
     }
 }
 

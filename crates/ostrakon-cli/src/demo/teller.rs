@@ -37,6 +37,7 @@ pub(crate) struct Shift {
     tells: Promise,
     opened: Instant,
     over: AtomicBool,
+    disturbed: AtomicBool,
     tally: Mutex<Tally>,
 }
 
@@ -48,6 +49,7 @@ impl Shift {
             tells,
             opened: Instant::now(),
             over: AtomicBool::new(false),
+            disturbed: AtomicBool::new(false),
             tally: Mutex::default(),
         }
     }
@@ -55,6 +57,15 @@ impl Shift {
     /// Sends everybody home after the message they are at.
     pub(crate) fn close(&self) {
         self.over.store(true, Relaxed);
+    }
+
+    /// Says whether something is done to the cluster.
+    pub(crate) fn disturbed(&self, disturbed: bool) {
+        self.disturbed.store(disturbed, Relaxed);
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.disturbed.load(Relaxed)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -183,7 +194,11 @@ impl Teller {
     }
 
     fn answered(&mut self, asked: Instant) {
-        self.tally.answered(self.now.duration_since(asked));
+        let took = self.now.duration_since(asked);
+        match self.shift.is_disturbed() {
+            true => self.tally.answered_disturbed(took),
+            false => self.tally.answered(took),
+        }
         let gap = self.now.duration_since(self.answered);
         self.tally.longest_gap = self.tally.longest_gap.max(gap);
         self.answered = self.now;

@@ -23,7 +23,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) fn start(arguments: &[String]) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut process = Command::new(program)
             .args(arguments)

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use rustix::process::Signal;
 
-use super::{Cluster, Member, start_manager};
+use super::{Chief, Cluster, Line, Member};
 
 /// Longer than every timeout of the cluster.
 const LONG: Duration = Duration::from_secs(20);
@@ -24,9 +24,11 @@ pub(crate) enum Fault {
     DrainNode,
     /// Start another node
     AddNode,
+    /// Kill the first node and start it again
+    ReplaceNode,
     /// Restart all nodes, one after the other, with a newer version
     RollNodes,
-    /// Kill the manager and start it again after some seconds
+    /// Kill the manager that leads, and start it again after some seconds
     KillManager,
     /// Cut the first node off from the manager for longer than every timeout, but not from the other nodes
     CutNode,
@@ -35,7 +37,18 @@ pub(crate) enum Fault {
 impl Fault {
     pub(super) async fn happen(self, cluster: &mut Cluster<'_>) -> anyhow::Result<()> {
         match self {
-            Self::KillNode => cluster.first()?.child.kill().await,
+            Self::KillNode => {
+                cluster.first()?.child.kill().await?;
+                cluster.nodes.remove(0);
+                Ok(())
+            }
+            Self::ReplaceNode => {
+                cluster.first()?.child.kill().await?;
+                let name = cluster.nodes.remove(0).name;
+                let node = cluster.start_node(name, "1").await?;
+                cluster.nodes.push(node);
+                Ok(())
+            }
             Self::PauseNode => {
                 let node = cluster.first()?;
                 node.child.signal(Signal::STOP)?;
@@ -49,30 +62,31 @@ impl Fault {
             }
             Self::AddNode => {
                 let name = format!("node-{}", cluster.nodes.len() + 1);
-                let node = cluster.start_node(&name, "1").await?;
+                let node = cluster.start_node(name, "1").await?;
                 cluster.nodes.push(node);
                 Ok(())
             }
             Self::RollNodes => {
-                for number in 0..cluster.nodes.len() {
-                    let name = cluster.nodes[number].name.clone();
-                    cluster.nodes[number].child.end().await;
-                    cluster.nodes[number] = cluster.start_node(&name, "2").await?;
+                for _ in 0..cluster.nodes.len() {
+                    let mut old = cluster.nodes.remove(0);
+                    old.child.end().await;
+                    let node = cluster.start_node(old.name, "2").await?;
+                    cluster.nodes.push(node);
                 }
                 Ok(())
             }
             Self::KillManager => {
-                cluster.manager.kill().await?;
+                cluster.managers.first_mut().context("there is no manager")?.child.kill().await?;
+                let Chief { name, address, .. } = cluster.managers.remove(0);
                 tokio::time::sleep(AWAY).await;
-                cluster.manager =
-                    start_manager(cluster.options, &cluster.folder, &cluster.manager_address)
-                        .await?;
+                let manager = Chief::start(cluster.options, &cluster.folder, name, address).await?;
+                cluster.managers.push(manager);
                 Ok(())
             }
             Self::CutNode => {
-                cluster.first()?.line.cut();
+                cluster.first()?.lines.iter().for_each(Line::cut);
                 tokio::time::sleep(LONG).await;
-                cluster.first()?.line.mend();
+                cluster.first()?.lines.iter().for_each(Line::mend);
                 Ok(())
             }
         }
@@ -84,8 +98,10 @@ impl Cluster<'_> {
         self.nodes.first_mut().context("there is no node left")
     }
 
-    async fn start_node(&self, name: &str, version: &str) -> anyhow::Result<Member> {
-        Member::start(name, &self.manager_address, &self.folder.journal(), version).await
+    async fn start_node(&self, name: String, version: &str) -> anyhow::Result<Member> {
+        let managers = self.managers.iter().map(|one| one.address.clone());
+        let managers: Vec<_> = managers.collect();
+        Member::start(name, &managers, &self.folder, version).await
     }
 }
 

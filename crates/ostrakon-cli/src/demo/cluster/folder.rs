@@ -6,30 +6,39 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    name: String,
+}
 
 impl Folder {
     pub(crate) fn new() -> io::Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_nanos());
         let name = format!("ostrakon-demo-{}-{now}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
+        let path = std::env::temp_dir().join(&name);
+        let folder = Self { path, name };
         std::fs::create_dir_all(folder.journal())?;
         Ok(folder)
     }
 
+    /// A name that no other run has.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
-        self.0.join("journal")
+        self.path.join("journal")
     }
 
     pub(crate) fn log(&self) -> PathBuf {
-        self.0.join("log.redb")
+        self.path.join("log.redb")
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed is in the system's folder for such things.
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
-use ostrakon::{Hosting, Managed, Node};
+use ostrakon::{Hosting, LeaseTiming, Managed, Node};
 use tokio::{
     io::AsyncReadExt,
     signal::unix::{SignalKind, signal},
@@ -21,9 +21,12 @@ pub(crate) struct MemberOptions {
     /// What the node is called
     #[arg(long)]
     name: String,
-    /// Where the manager is
+    /// The cluster that it belongs to
     #[arg(long)]
-    manager: String,
+    cluster: String,
+    /// Where a manager is
+    #[arg(long = "manager")]
+    managers: Vec<String>,
     /// Where the journals of the accounts are
     #[arg(long)]
     journal: PathBuf,
@@ -43,8 +46,12 @@ pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
 async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
     let mut asked_to_leave = signal(SignalKind::terminate())?;
     let books = Books::Journal(Arc::new(Journal::in_folder(&options.journal)));
+    let managed = Managed::by(options.managers.clone())
+        .cluster(&options.cluster)
+        .slack(LeaseTiming::fast().times().slack)
+        .version(&options.node_version);
     let node = Node::builder(&options.name)
-        .managed(Managed::by([&options.manager]).version(&options.node_version))
+        .managed(managed)
         .host_with(Hosting::default(), move |id| Account::new(&books, id))
         .start()
         .await

@@ -1,0 +1,124 @@
+//! Real processes, disturbed in real ways while they work: what was acknowledged is there, and nobody ever lived twice.
+//!
+//! Each test runs `ostrakon demo` as a user would and reads the summary. What it counts as lost, duplicated or overlapping is found by
+//! an oracle that knows what was acknowledged, and by an audit of the journals with the kernel's clock.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn demo(arguments: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_ostrakon"))
+        .args("demo --plane managed --accounts 400 --tellers 8 --json".split(' '))
+        .args(arguments.split(' '))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary was built for this test");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{stdout}\n{stderr}");
+    println!("{arguments}\n{stdout}");
+    let summary: Value = serde_json::from_str(stdout.trim()).expect("one line of JSON");
+    for nothing in ["lost", "duplicated", "overlaps", "unchecked"] {
+        assert_eq!(summary[nothing], 0, "{nothing}: {stdout}");
+    }
+    assert!(number(&summary, "acknowledged") > 1000.0, "{stdout}");
+    summary
+}
+
+fn number(summary: &Value, key: &str) -> f64 {
+    summary[key].as_f64().unwrap_or_else(|| panic!("{key} in {summary}"))
+}
+
+/// Every ask was answered.
+fn nothing_failed(summary: &Value) {
+    for failed in ["not_executed", "failed_in_handler", "executed_without_answer"] {
+        assert_eq!(summary["failed"][failed], 0, "{summary}");
+    }
+    assert_eq!(summary["unknown"], 0, "{summary}");
+}
+
+#[test]
+fn killed_nodes_are_replaced_within_a_second() {
+    let faults = "--fault replace-node --fault replace-node --fault replace-node --fault replace-node";
+    let summary = demo(&format!("--nodes 3 --for 25s {faults}"));
+    assert!(number(&summary, "moves") > 0.0, "{summary}");
+    // No teller waited longer than this for an answer, whatever was killed: so the 99th percentile did not either.
+    assert!(number(&summary, "longest_gap_ms") < 1000.0, "{summary}");
+}
+
+#[test]
+fn a_node_that_is_stopped_for_long_and_goes_on_finds_its_shards_gone_and_does_no_harm() {
+    let summary = demo("--nodes 3 --for 36s --failover lease --fault pause-node");
+    assert!(number(&summary, "moves") > 0.0, "{summary}");
+}
+
+#[test]
+fn a_stopped_node_keeps_its_shards_while_nobody_can_prove_it_dead() {
+    let summary = demo("--nodes 3 --for 36s --failover proof --fault pause-node");
+    assert_eq!(summary["moves"], 0, "{summary}");
+}
+
+#[test]
+fn a_node_that_is_cut_off_from_the_manager_alone_rests_and_its_shards_go_to_others() {
+    let summary = demo("--nodes 3 --for 36s --failover lease --fault cut-node");
+    assert!(number(&summary, "moves") > 0.0, "{summary}");
+}
+
+#[test]
+fn nobody_notices_that_the_manager_was_killed() {
+    let summary = demo("--nodes 3 --for 12s --fault kill-manager");
+    nothing_failed(&summary);
+    assert_eq!(summary["moves"], 0, "{summary}");
+}
+
+#[test]
+fn five_nodes_are_restarted_one_after_the_other_and_no_ask_fails() {
+    let summary = demo("--nodes 5 --for 30s --fault roll-nodes");
+    nothing_failed(&summary);
+    // Each of the 300 shards has to move once; some move twice, because they go to a node that is not restarted yet.
+    assert!(number(&summary, "moves") <= 600.0, "{summary}");
+    assert!(number(&summary, "moves") >= 300.0, "{summary}");
+}
+
+#[test]
+fn nodes_come_and_go_in_good_order_and_no_ask_fails() {
+    let summary = demo("--nodes 3 --for 15s --fault add-node --fault drain-node");
+    nothing_failed(&summary);
+}
+
+/// Managers that share a real server; see `cargo test --features postgres`.
+#[cfg(feature = "postgres")]
+mod over_postgres {
+    use std::{thread, time::Duration};
+
+    use ostrakon_servers::Postgres;
+
+    use super::*;
+
+    #[test]
+    fn when_the_leader_is_killed_another_manager_takes_over_and_nobody_notices() {
+        let server = Postgres::start().expect("PostgreSQL");
+        let storage = server.url();
+        let summary = demo(&format!(
+            "--nodes 3 --for 20s --managers 2 --storage {storage} --fault kill-manager"
+        ));
+        nothing_failed(&summary);
+        assert_eq!(summary["moves"], 0, "{summary}");
+    }
+
+    #[test]
+    fn a_storage_that_is_away_for_a_minute_stops_nothing() {
+        let mut server = Postgres::start().expect("PostgreSQL");
+        let storage = server.url();
+        let working = thread::spawn(move || demo(&format!("--nodes 3 --for 75s --storage {storage}")));
+        // Until the cluster is at work.
+        thread::sleep(Duration::from_secs(8));
+        server.stop().expect("it stops");
+        thread::sleep(Duration::from_secs(60));
+        server.restart().expect("it starts again");
+        let summary = working.join().expect("the summary");
+        nothing_failed(&summary);
+        assert_eq!(summary["moves"], 0, "{summary}");
+    }
+}
