@@ -114,7 +114,7 @@ mod over_postgres {
         let working = thread::spawn(move || demo(&format!("--nodes 3 --for 75s --storage {storage}")));
         // Until the cluster is at work.
         thread::sleep(Duration::from_secs(8));
-        server.stop().expect("it stops");
+        server.stop();
         thread::sleep(Duration::from_secs(60));
         server.restart().expect("it starts again");
         let summary = working.join().expect("the summary");

@@ -48,7 +48,7 @@ pub use managed::Managed;
 pub use node::{LeaveError, Location, Node};
 pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
-    NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
+    LeaseTiming, NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
 };
 pub use ostrakon_macros::entity;
 pub use ostrakon_tls::{Security, Unfit};

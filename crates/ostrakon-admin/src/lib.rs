@@ -1,0 +1,45 @@
+//! The admin API of a Shard Manager: JSON over HTTP, for operators and their tools.
+//!
+//! ```text
+//!   GET  /v1/status  /v1/nodes  /v1/shards  /v1/assignments      what is
+//!   GET  /v1/events  /v1/events/stream  /v1/explain              what has happened, and why
+//!   POST /v1/nodes/{name}/drain  /v1/rebalance  …                what shall be
+//! ```
+//!
+//! Everybody who can connect may look: on loopback addresses that is everybody on the host, and elsewhere it takes a certificate of the
+//! cluster. Only who has the admin token, or the certificate of an admin, may change things. `/openapi.json` describes all of it.
+//!
+//! Nothing is decided here: what operators want goes to the manager's [`Desk`](ostrakon_manager::Desk), and what they see is its
+//! [`View`](ostrakon_manager::View).
+
+mod admin;
+mod asked;
+mod assignments;
+mod changes;
+mod cursor;
+mod events;
+mod explanation;
+mod guard;
+mod node;
+mod office;
+mod planned_round;
+mod probes;
+mod problem;
+mod routes;
+mod settings;
+mod shard;
+mod status;
+mod token;
+
+pub use admin::{Admin, AdminError};
+pub use assignments::{Assignments, GroupAssignments};
+pub use changes::{DeathNotice, TakenUp};
+pub use events::EventPage;
+pub use explanation::Explanation;
+pub use node::{Node, Nodes};
+pub use planned_round::{Planned, PlannedRound};
+pub use problem::Problem;
+pub use settings::{AdminSettings, Render};
+pub use shard::{Shard, ShardState, Shards};
+pub use status::{Group, Leading, Silent, Status};
+pub use token::{InvalidToken, Token};

@@ -1,0 +1,12 @@
+//! A real manager, its admin API, and callers that speak HTTP by hand.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod beginning;
+mod changing;
+mod description;
+mod following;
+mod house;
+mod looking;
+mod protecting;
+mod refusing;
