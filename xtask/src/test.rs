@@ -112,9 +112,13 @@ impl Step {
             Self::Packages => packages::provide().map(|()| Tally::NOTHING),
             Self::Toolchain => toolchain(),
             Self::Fmt => one("fmt --all --check").context("`cargo xtask fix` formats the code"),
-            Self::Clippy => one("clippy --workspace --all-targets -- -D warnings"),
+            Self::Clippy => one(
+                "clippy --workspace --features ostrakon-cli/postgres --all-targets -- -D warnings",
+            ),
             Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
-            Self::Test => counted("test --workspace --lib --bins --tests --no-fail-fast"),
+            Self::Test => counted(
+                "test --workspace --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast",
+            ),
             Self::Simulation => simulation(),
             Self::Doctest => counted("test --workspace --doc --no-fail-fast"),
             Self::Doc => doc(),

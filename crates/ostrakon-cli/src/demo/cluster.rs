@@ -71,7 +71,9 @@ impl<'o> Cluster<'o> {
     pub(crate) async fn open(options: &'o Options) -> anyhow::Result<Self> {
         let folder = Folder::new()?;
         if options.managers > 1 && options.storage.is_none() {
-            bail!("several managers need a --storage that they can share: postgres://… or redis://…");
+            bail!(
+                "several managers need a --storage that they can share: postgres://… or redis://…"
+            );
         }
         let mut managers = Vec::new();
         for number in 1..=options.managers {
@@ -120,7 +122,11 @@ impl<'o> Cluster<'o> {
         }
         disturbed?;
         let findings = self.check().await;
-        self.shift.node().leave().await.context("the client did not stop")?;
+        self.shift
+            .node()
+            .leave()
+            .await
+            .context("the client did not stop")?;
         for member in &mut self.nodes {
             member.child.end().await;
         }
@@ -145,7 +151,8 @@ impl<'o> Cluster<'o> {
                 self.shift.disturbed(true);
                 let happened = fault.happen(self).await;
                 happened.with_context(|| format!("cannot do: {fault}"))?;
-                tokio::time::sleep(AFTERMATH.min(ends.saturating_duration_since(Instant::now()))).await;
+                tokio::time::sleep(AFTERMATH.min(ends.saturating_duration_since(Instant::now())))
+                    .await;
                 self.shift.disturbed(false);
             }
             tokio::time::sleep_until(ends.into()).await;
@@ -245,7 +252,10 @@ impl Member {
         argue("--node-version", version);
         argue("--cluster", folder.name());
         let journal = folder.journal();
-        argue("--journal", journal.to_str().context("the folder has a strange name")?);
+        argue(
+            "--journal",
+            journal.to_str().context("the folder has a strange name")?,
+        );
         let mut lines = Vec::new();
         for manager in managers {
             let line = Line::to(manager).await?;
@@ -255,8 +265,7 @@ impl Member {
         let child = Child::start(&arguments)?;
         let joined = child.said("ready", BEGINNING).await;
         joined.with_context(|| format!("{name} did not join"))?;
-        Ok(Self { name, child, lines,
-        })
+        Ok(Self { name, child, lines })
     }
 }
 

@@ -67,7 +67,10 @@ impl Journal {
 
     /// An account begins to live; returns what it held.
     pub(crate) fn begin(&self, id: &EntityId, epoch: u64) -> Result<(Entry, Statement), Refused> {
-        let shard = self.group.shard_of(id).expect("the default hash always finds one");
+        let shard = self
+            .group
+            .shard_of(id)
+            .expect("the default hash always finds one");
         let entry = Entry {
             account: id.to_string(),
             shard: shard.index(),
@@ -76,7 +79,11 @@ impl Journal {
         };
         let mut held = Statement::default();
         self.write(&entry, |file| {
-            held = file.accounts.get(&entry.account).copied().unwrap_or_default();
+            held = file
+                .accounts
+                .get(&entry.account)
+                .copied()
+                .unwrap_or_default();
             format!("B {} {epoch}", entry.heading())
         })?;
         Ok((entry, held))
@@ -210,8 +217,14 @@ impl<'l> Line<'l> {
                 let epoch = number.parse().ok()?;
                 (What::Begins { epoch }, None)
             }
-            "D" => (What::Does(Effect::Deposit(number.parse().ok()?)), words.next()),
-            "W" => (What::Does(Effect::Withdrawal(number.parse().ok()?)), words.next()),
+            "D" => (
+                What::Does(Effect::Deposit(number.parse().ok()?)),
+                words.next(),
+            ),
+            "W" => (
+                What::Does(Effect::Withdrawal(number.parse().ok()?)),
+                words.next(),
+            ),
             "V" => (What::Does(Effect::Visit), words.next()),
             _ => return None,
         };
@@ -230,7 +243,8 @@ impl<'l> Line<'l> {
 /// The kernel's clock in nanoseconds: the same in all processes of a machine.
 fn now() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 #[cfg(test)]

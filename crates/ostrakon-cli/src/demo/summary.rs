@@ -122,7 +122,10 @@ impl Summary {
             "  entities  started {started} times, stopped {stopped} times, with their state saved and loaded"
         )?;
         if let Some(p99) = self.p99_disturbed_us {
-            writeln!(f, "  disturbed p99 {p99:.1} µs while something was done to the cluster")?;
+            writeln!(
+                f,
+                "  disturbed p99 {p99:.1} µs while something was done to the cluster"
+            )?;
         }
         if let Some(gap) = self.smallest_handover_us {
             let moves = grouped(self.moves);

@@ -49,7 +49,9 @@ impl Default for Tally {
             unknown: 0,
             in_transit: 0,
             longest_gap: Duration::ZERO,
-            disturbed: latency.clone().expect("1 is less than half of the upper bound"),
+            disturbed: latency
+                .clone()
+                .expect("1 is less than half of the upper bound"),
             latency: latency.expect("1 is less than half of the upper bound"),
         }
     }

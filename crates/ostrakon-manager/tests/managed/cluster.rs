@@ -45,7 +45,10 @@ pub(crate) async fn until(manager: &Manager, what: &str, wanted: impl Fn(&View) 
         let patience = Duration::from_secs(20).saturating_sub(began.elapsed());
         let news = tokio::time::timeout(patience, events.changed()).await;
         let spread = spread(&manager.desk().view());
-        assert!(news.is_ok_and(|news| news.is_ok()), "{what} did not happen in time: {spread:?}");
+        assert!(
+            news.is_ok_and(|news| news.is_ok()),
+            "{what} did not happen in time: {spread:?}"
+        );
     }
 }
 
@@ -54,9 +57,8 @@ pub(crate) fn spread(view: &View) -> Vec<(String, usize)> {
     let mut spread = Vec::new();
     for (incarnation, member) in view.state().members() {
         let shards = view.state().groups().flat_map(|group| group.iter());
-        let own = shards.filter(|(_, ownership)| {
-            ownership.owner().is_some_and(|(by, _)| by == incarnation)
-        });
+        let own = shards
+            .filter(|(_, ownership)| ownership.owner().is_some_and(|(by, _)| by == incarnation));
         spread.push((member.registration.name.to_string(), own.count()));
     }
     spread.sort();
@@ -65,6 +67,8 @@ pub(crate) fn spread(view: &View) -> Vec<(String, usize)> {
 
 /// Whether the shards are spread so.
 pub(crate) fn is_spread(view: &View, wanted: &[(&str, usize)]) -> bool {
-    let wanted = wanted.iter().map(|(name, count)| ((*name).to_owned(), *count));
+    let wanted = wanted
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), *count));
     spread(view) == wanted.collect::<Vec<_>>()
 }

@@ -1,5 +1,7 @@
 //! Nodes and managers in one process, talking over real connections.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod basics;
 mod cluster;
 mod managers;

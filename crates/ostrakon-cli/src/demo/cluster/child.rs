@@ -68,7 +68,10 @@ impl Child {
     /// Asks it to leave, and sees to it that it does.
     pub(crate) async fn end(&mut self) {
         let _ = self.signal(Signal::TERM);
-        if tokio::time::timeout(LEAVING, self.process.wait()).await.is_err() {
+        if tokio::time::timeout(LEAVING, self.process.wait())
+            .await
+            .is_err()
+        {
             let _ = self.process.kill().await;
         }
     }

@@ -66,23 +66,8 @@ impl Fault {
                 cluster.nodes.push(node);
                 Ok(())
             }
-            Self::RollNodes => {
-                for _ in 0..cluster.nodes.len() {
-                    let mut old = cluster.nodes.remove(0);
-                    old.child.end().await;
-                    let node = cluster.start_node(old.name, "2").await?;
-                    cluster.nodes.push(node);
-                }
-                Ok(())
-            }
-            Self::KillManager => {
-                cluster.managers.first_mut().context("there is no manager")?.child.kill().await?;
-                let Chief { name, address, .. } = cluster.managers.remove(0);
-                tokio::time::sleep(AWAY).await;
-                let manager = Chief::start(cluster.options, &cluster.folder, name, address).await?;
-                cluster.managers.push(manager);
-                Ok(())
-            }
+            Self::RollNodes => cluster.roll().await,
+            Self::KillManager => cluster.replace_manager().await,
             Self::CutNode => {
                 cluster.first()?.lines.iter().for_each(Line::cut);
                 tokio::time::sleep(LONG).await;
@@ -96,6 +81,27 @@ impl Fault {
 impl Cluster<'_> {
     fn first(&mut self) -> anyhow::Result<&mut Member> {
         self.nodes.first_mut().context("there is no node left")
+    }
+
+    async fn roll(&mut self) -> anyhow::Result<()> {
+        for _ in 0..self.nodes.len() {
+            let mut old = self.nodes.remove(0);
+            old.child.end().await;
+            let node = self.start_node(old.name, "2").await?;
+            self.nodes.push(node);
+        }
+        Ok(())
+    }
+
+    /// The first of them leads, unless it has been killed before.
+    async fn replace_manager(&mut self) -> anyhow::Result<()> {
+        let leader = self.managers.first_mut().context("there is no manager")?;
+        leader.child.kill().await?;
+        let Chief { name, address, .. } = self.managers.remove(0);
+        tokio::time::sleep(AWAY).await;
+        let manager = Chief::start(self.options, &self.folder, name, address).await?;
+        self.managers.push(manager);
+        Ok(())
     }
 
     async fn start_node(&self, name: String, version: &str) -> anyhow::Result<Member> {
