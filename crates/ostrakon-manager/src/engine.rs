@@ -10,8 +10,8 @@ use std::{
 use ostrakon_clock::GrantorClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
-    AppendOutcome, Beat, ConfirmOutcome, Coordinator, CoordinatorInput, Counted, Entry, Incarnation, Index,
-    Liveness, NodeName, Policy, Succession, Term, Time, ToCoordinator,
+    AppendOutcome, Beat, ConfirmOutcome, Coordinator, CoordinatorInput, Counted, Entry,
+    Incarnation, Index, Liveness, NodeName, Policy, Succession, Term, Time, ToCoordinator,
 };
 use ostrakon_health::Health;
 use ostrakon_storage::{Head, Read, Renewal};
@@ -276,13 +276,7 @@ impl Engine {
         }
     }
 
-    fn append_ended(
-        &mut self,
-        id: u64,
-        after: Index,
-        entries: Vec<Entry>,
-        outcome: AppendOutcome,
-    ) {
+    fn append_ended(&mut self, id: u64, after: Index, entries: Vec<Entry>, outcome: AppendOutcome) {
         if outcome == AppendOutcome::Done {
             for (number, entry) in (after.get() + 1..).zip(entries) {
                 self.committed(Index::new(number), entry);

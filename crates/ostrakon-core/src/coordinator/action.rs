@@ -1,7 +1,8 @@
 //! What a coordinator is told, and what it wants done.
 
 use crate::{
-    Command, DeathProof, Entry, Incarnation, Index, NodeName, Registration, Snapshot, ToCoordinator, ToRegion,
+    Command, DeathProof, Entry, Incarnation, Index, NodeName, Registration, Snapshot,
+    ToCoordinator, ToRegion,
 };
 
 /// What has happened.

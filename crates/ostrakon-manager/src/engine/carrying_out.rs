@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use ostrakon_control::FromManager;
 use ostrakon_core::{
-    Command, CoordinatorAction, CoordinatorInput, Counted, DeathProof, Entry, Incarnation, Liveness, NodeName, Policy, Rebalancing,
+    Command, CoordinatorAction, CoordinatorInput, Counted, DeathProof, Entry, Incarnation,
+    Liveness, NodeName, Policy, Rebalancing,
 };
 use ostrakon_storage::Renewal;
 

@@ -8,9 +8,15 @@ async fn the_first_node_gets_all_shards_and_answers() {
     let one = node("node-1", &manager).await;
     let counter = one.entity::<Counter>("a");
     assert_eq!(counter.add(2).await.unwrap(), 2);
-    until(&manager, "all shards", |view| is_spread(view, &[("node-1", 300)])).await;
+    until(&manager, "all shards", |view| {
+        is_spread(view, &[("node-1", 300)])
+    })
+    .await;
     one.leave().await.unwrap();
-    until(&manager, "the farewell", |view| view.state().members().len() == 0).await;
+    until(&manager, "the farewell", |view| {
+        view.state().members().len() == 0
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,8 +85,8 @@ async fn without_a_manager_a_node_does_not_start_and_says_why() {
     let manager = manager().await;
     let address = manager.address();
     manager.stop().await;
-    let managed = ostrakon::Managed::from(address)
-        .join_within(std::time::Duration::from_millis(300));
+    let managed =
+        ostrakon::Managed::from(address).join_within(std::time::Duration::from_millis(300));
     let started = ostrakon::Node::builder("node-1")
         .managed(managed)
         .host::<Counter>()

@@ -93,10 +93,16 @@ async fn nodes_work_while_the_manager_is_away_and_keep_their_shards_when_it_is_b
     }
     let manager = Manager::start(settings).await.unwrap();
     let three = node("node-3", &manager).await;
-    assert_eq!(three.entity::<Counter>("counter-7").add(1).await.unwrap(), 3);
+    assert_eq!(
+        three.entity::<Counter>("counter-7").add(1).await.unwrap(),
+        3
+    );
     // The newcomer gets its share by and by, at 2 % of the shards a round; all others stay where they are.
     until(&manager, "the newcomer's first shards", |view| {
-        let moved = before.iter().zip(epochs(view)).filter(|(old, new)| *old != new);
+        let moved = before
+            .iter()
+            .zip(epochs(view))
+            .filter(|(old, new)| *old != new);
         moved.count() == 6 && spread(view).contains(&("node-3".to_owned(), 6))
     })
     .await;
@@ -110,12 +116,22 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
         patience: Duration::from_millis(2500),
         ..ManagerSettings::default()
     };
-    let first = Manager::start_over(Arc::clone(&storage), settings("first")).await.unwrap();
-    until(&first, "its lead", |view| view.leader().is_some_and(|leader| leader.is_me)).await;
-    let second = Manager::start_over(storage, settings("second")).await.unwrap();
+    let first = Manager::start_over(Arc::clone(&storage), settings("first"))
+        .await
+        .unwrap();
+    until(&first, "its lead", |view| {
+        view.leader().is_some_and(|leader| leader.is_me)
+    })
+    .await;
+    let second = Manager::start_over(storage, settings("second"))
+        .await
+        .unwrap();
     let managers = Managed::by([first.address().to_string(), second.address().to_string()]);
     let start = |name: &str| {
-        Node::builder(name).managed(managers.clone()).host::<Counter>().start()
+        Node::builder(name)
+            .managed(managers.clone())
+            .host::<Counter>()
+            .start()
     };
     let (one, two) = tokio::join!(start("node-1"), start("node-2"));
     let (one, two) = (one.unwrap(), two.unwrap());
@@ -124,9 +140,13 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
     let before = epochs(&second.desk().view());
 
     let over = Arc::new(AtomicBool::new(false));
-    let asking = [one.clone(), two.clone()].map(|node| tokio::spawn(keep_asking(node, Arc::clone(&over))));
+    let asking =
+        [one.clone(), two.clone()].map(|node| tokio::spawn(keep_asking(node, Arc::clone(&over))));
     first.stop().await;
-    until(&second, "its lead", |view| view.leader().is_some_and(|leader| leader.is_me)).await;
+    until(&second, "its lead", |view| {
+        view.leader().is_some_and(|leader| leader.is_me)
+    })
+    .await;
     two.entity::<Counter>("counter-1").add(1).await.unwrap();
     over.store(true, Ordering::Relaxed);
     for asking in asking {
@@ -135,7 +155,9 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
         assert!(answered > 100, "{answered}");
     }
     assert_eq!(epochs(&second.desk().view()), before);
-    let wish = Wish::Drain { node: NodeName::new("node-1").unwrap() };
+    let wish = Wish::Drain {
+        node: NodeName::new("node-1").unwrap(),
+    };
     second.desk().wish(wish).await.unwrap();
     until(&second, "the move", |view| {
         is_spread(view, &[("node-1", 0), ("node-2", 300)])
@@ -152,7 +174,11 @@ async fn a_node_leaves_without_a_manager_and_does_not_hang() {
     manager.stop().await;
     let began = Instant::now();
     one.leave().await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -165,7 +191,12 @@ async fn under_leases_nodes_rest_without_a_manager_and_go_on_with_all_they_had()
     let manager = Manager::start(settings.clone()).await.unwrap();
     settings.listen = manager.address().to_string();
     let managed = Managed::from(manager.address()).slack(LeaseTiming::fast().times().slack);
-    let one = Node::builder("node-1").managed(managed).host::<Counter>().start().await.unwrap();
+    let one = Node::builder("node-1")
+        .managed(managed)
+        .host::<Counter>()
+        .start()
+        .await
+        .unwrap();
     let counter = one.entity::<Counter>("a");
     assert_eq!(counter.add(1).await.unwrap(), 1);
     manager.stop().await;
@@ -202,10 +233,20 @@ async fn a_node_that_was_called_dead_begins_anew_when_it_hears_of_it() {
     let manager = manager.await.unwrap();
     let line = Proxy::to(manager.address()).unwrap();
     let managed = Managed::from(line.address());
-    let one = Node::builder("node-1").managed(managed).host::<Counter>().start().await.unwrap();
+    let one = Node::builder("node-1")
+        .managed(managed)
+        .host::<Counter>()
+        .start()
+        .await
+        .unwrap();
     let counter = one.entity::<Counter>("a");
     assert_eq!(counter.add(1).await.unwrap(), 1);
-    let runs = |view: &View| view.state().members().map(|(run, _)| run).collect::<Vec<_>>();
+    let runs = |view: &View| {
+        view.state()
+            .members()
+            .map(|(run, _)| run)
+            .collect::<Vec<_>>()
+    };
     let before = runs(&manager.desk().view());
     // The connection breaks, the manager asks whether the node is dead, and is told that it is.
     line.cut();
