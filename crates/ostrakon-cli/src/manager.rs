@@ -5,6 +5,7 @@ mod config;
 mod foreign;
 mod keys;
 mod options;
+mod platform;
 mod printed;
 mod span;
 mod tables;
@@ -19,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 pub(crate) use self::options::Options;
-use self::{config::Config, printed::without_password};
+use self::{choices::Witness, config::Config, printed::without_password};
 
 /// Old samples are put together so often.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -63,7 +64,10 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let metrics = PrometheusBuilder::new()
         .install_recorder()
         .context("metrics")?;
-    let settings = config.settings()?;
+    let mut settings = config.settings()?;
+    if config.health == Witness::Kubernetes {
+        settings.health = platform::health().await?;
+    }
     let admin = AdminSettings {
         listen: config.admin_listen.clone(),
         cluster: config.cluster.clone(),
@@ -73,7 +77,10 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         metrics: Some(rendered(metrics)),
         ..AdminSettings::default()
     };
-    let manager = Manager::start(settings).await?;
+    let manager = match settings.storage.starts_with("etcd://") {
+        true => Manager::start_over(platform::etcd(&settings).await?, settings).await?,
+        false => Manager::start(settings).await?,
+    };
     let admin = Admin::start(manager.desk().clone(), admin).await?;
     announce(config, &manager, &admin);
     tokio::select! {

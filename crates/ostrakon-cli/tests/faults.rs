@@ -90,6 +90,12 @@ fn five_nodes_are_restarted_one_after_the_other_and_no_ask_fails() {
 }
 
 #[test]
+fn an_update_that_is_taken_back_fails_no_ask_either() {
+    let summary = demo("--nodes 3 --for 25s --fault roll-nodes --fault roll-back");
+    nothing_failed(&summary);
+}
+
+#[test]
 fn nodes_come_and_go_in_good_order_and_no_ask_fails() {
     let summary = demo("--nodes 3 --for 15s --fault add-node --fault drain-node");
     nothing_failed(&summary);
@@ -113,6 +119,16 @@ mod over_postgres {
         ));
         nothing_failed(&summary);
         assert_eq!(summary["moves"], 0, "{summary}");
+    }
+
+    #[test]
+    fn two_managers_that_both_believe_to_lead_do_no_harm() {
+        let server = Postgres::start().expect("PostgreSQL");
+        let storage = server.url();
+        let summary = demo(&format!(
+            "--nodes 3 --for 40s --managers 2 --storage {storage} --fault pause-manager --fault replace-node"
+        ));
+        assert!(number(&summary, "moves") > 0.0, "{summary}");
     }
 
     #[test]

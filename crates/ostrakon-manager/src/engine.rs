@@ -118,8 +118,9 @@ impl Engine {
     pub(crate) fn new(parts: EngineParts) -> Self {
         let clock = GrantorClock::start();
         let run = fastrand::u64(..);
-        // A random part keeps managers from trying to lead at the same moment.
-        let patience = parts.patience.mul_f64(1.0 + fastrand::f64() / 2.0);
+        // A random part keeps managers from trying to lead at the same moment. Less than two looks would be no patience at all.
+        let patience = parts.patience.max(TICK * 2);
+        let patience = patience.mul_f64(1.0 + fastrand::f64() / 2.0);
         Self {
             coordinator: Coordinator::new(parts.me.clone(), run),
             succession: Succession::new(patience, clock.now()),

@@ -9,7 +9,7 @@ mod place;
 mod shared;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io,
     net::SocketAddr,
     sync::Arc,
@@ -18,8 +18,7 @@ use std::{
 
 use ostrakon_control::{Hello, Seat};
 use ostrakon_core::{
-    GroupSpec, Incarnation, LeaseTiming, NodeName, NodeVersion, Registration, RoleName,
-    ShardGroup,
+    GroupName, GroupSpec, Incarnation, InvalidId, LeaseTiming, NodeName, NodeVersion, Registration, RoleName, ShardGroup,
 };
 use ostrakon_storage::Storage;
 use ostrakon_tls::{Role, Security};
@@ -64,6 +63,7 @@ pub struct Managed {
     limits: Limits,
     version: NodeVersion,
     roles: BTreeSet<String>,
+    group_roles: BTreeMap<GroupName, String>,
     weight: u32,
     slack: Duration,
     strictness: Strictness,
@@ -85,6 +85,7 @@ impl Managed {
             limits: Limits::default(),
             version: NodeVersion::default(),
             roles: BTreeSet::new(),
+            group_roles: BTreeMap::new(),
             weight: 1,
             slack: LeaseTiming::default().times().slack,
             strictness: Strictness::default(),
@@ -133,6 +134,12 @@ impl Managed {
     /// What the node is for. A shard group that asks for a role lives on nodes that have it.
     pub fn role(mut self, role: impl Into<String>) -> Self {
         self.roles.insert(role.into());
+        self
+    }
+
+    /// The shards of this group live only on nodes that have this role. All nodes that know the group have to say so.
+    pub fn group_role(mut self, group: GroupName, role: impl Into<String>) -> Self {
+        self.group_roles.insert(group, role.into());
         self
     }
 
@@ -205,11 +212,7 @@ impl Managed {
     }
 
     /// Joins: returns once a manager has let the node in and it knows who owns what.
-    pub(crate) async fn join(
-        &self,
-        hub: &Arc<Hub>,
-        seat: Seat,
-    ) -> Result<Membership, StartError> {
+    pub(crate) async fn join(&self, hub: &Arc<Hub>, seat: Seat) -> Result<Membership, StartError> {
         let registration = self.registration(hub)?;
         let (events, incoming) = mpsc::channel(WAITING);
         let (standing, mut watching) = watch::channel(Standing::default());
@@ -218,13 +221,17 @@ impl Managed {
             name: hub.me.name.to_string(),
             seat,
         };
-        let contacts = self.managers.iter().enumerate().map(|(number, manager)| Contact {
-            number,
-            manager: manager.clone(),
-            security: self.security.clone(),
-            hello: hello.clone(),
-            events: events.clone(),
-        });
+        let contacts = self
+            .managers
+            .iter()
+            .enumerate()
+            .map(|(number, manager)| Contact {
+                number,
+                manager: manager.clone(),
+                security: self.security.clone(),
+                hello: hello.clone(),
+                events: events.clone(),
+            });
         let parts = DriverParts {
             registration,
             slack: self.slack,
@@ -265,12 +272,24 @@ impl Managed {
         watchdog::spawn(&hub.lease, watch)
     }
 
+    fn spec(&self, group: &ShardGroup) -> Result<GroupSpec, InvalidId> {
+        let role = self.group_roles.get(&group.name);
+        Ok(GroupSpec {
+            name: group.name.clone(),
+            count: group.count,
+            hash: group.hash.name().to_owned(),
+            role: role.map(RoleName::new).transpose()?,
+        })
+    }
+
     fn registration(&self, hub: &Hub) -> Result<Registration, StartError> {
         let address = self
             .advertise
             .clone()
             .unwrap_or_else(|| hub.address.to_string());
         let roles: Result<_, _> = self.roles.iter().map(RoleName::new).collect();
+        let groups = hub.me.groups.iter().map(|group| self.spec(group));
+        let groups: Result<_, InvalidId> = groups.collect();
         Ok(Registration {
             name: hub.me.name.clone(),
             address,
@@ -278,18 +297,9 @@ impl Managed {
             version: self.version.clone(),
             roles: roles?,
             weight: self.weight,
-            groups: hub.me.groups.iter().map(spec).collect(),
+            groups: groups?,
             place: place::here(),
         })
-    }
-}
-
-fn spec(group: &ShardGroup) -> GroupSpec {
-    GroupSpec {
-        name: group.name.clone(),
-        count: group.count,
-        hash: group.hash.name().to_owned(),
-        role: None,
     }
 }
 

@@ -41,4 +41,6 @@ pub(crate) enum Witness {
     Process,
     /// A connection that is accepted or not; never proof
     Ping,
+    /// The Kubernetes API, for nodes in pods
+    Kubernetes,
 }

@@ -161,7 +161,8 @@ impl Config {
         match self.health {
             Witness::Auto => Arc::new(Auto::new(ping())),
             Witness::Process => Arc::new(Process::new()),
-            Witness::Ping => Arc::new(ping()),
+            // The API of the platform is asked for when the manager starts; until then nothing is known.
+            Witness::Ping | Witness::Kubernetes => Arc::new(ping()),
         }
     }
 }

@@ -96,3 +96,26 @@ async fn without_a_manager_a_node_does_not_start_and_says_why() {
     assert!(error.contains(&address.to_string()), "{error}");
     assert!(error.contains("refused"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_that_asks_for_a_role_lives_on_nodes_that_have_it() {
+    let manager = manager().await;
+    let everybody = || {
+        ostrakon::Managed::from(manager.address())
+            .group_role(ostrakon::GroupName::default(), "storage")
+    };
+    let start = |name: &str, managed| {
+        let node = ostrakon::Node::builder(name).managed(managed);
+        node.host::<Counter>().start()
+    };
+    let (front, back) = tokio::join!(
+        start("front", everybody()),
+        start("back", everybody().role("storage")),
+    );
+    let (front, _back) = (front.unwrap(), back.unwrap());
+    until(&manager, "the placement", |view| {
+        is_spread(view, &[("back", 300), ("front", 0)])
+    })
+    .await;
+    assert_eq!(front.entity::<Counter>("a").place().await.unwrap(), "back");
+}

@@ -28,6 +28,10 @@ pub(crate) enum Fault {
     ReplaceNode,
     /// Restart all nodes, one after the other, with a newer version
     RollNodes,
+    /// Restart all nodes, one after the other, with an older version
+    RollBack,
+    /// Stop the manager that leads until another one does, then let it go on
+    PauseManager,
     /// Kill the manager that leads, and start it again after some seconds
     KillManager,
     /// Cut the first node off from the manager for longer than every timeout, but not from the other nodes
@@ -66,7 +70,14 @@ impl Fault {
                 cluster.nodes.push(node);
                 Ok(())
             }
-            Self::RollNodes => cluster.roll().await,
+            Self::RollNodes => cluster.roll("2").await,
+            Self::RollBack => cluster.roll("0").await,
+            Self::PauseManager => {
+                let leader = cluster.managers.first().context("there is no manager")?;
+                leader.child.signal(Signal::STOP)?;
+                tokio::time::sleep(LONG).await;
+                leader.child.signal(Signal::CONT)
+            }
             Self::KillManager => cluster.replace_manager().await,
             Self::CutNode => {
                 cluster.first()?.lines.iter().for_each(Line::cut);
@@ -83,11 +94,11 @@ impl Cluster<'_> {
         self.nodes.first_mut().context("there is no node left")
     }
 
-    async fn roll(&mut self) -> anyhow::Result<()> {
+    async fn roll(&mut self, version: &str) -> anyhow::Result<()> {
         for _ in 0..self.nodes.len() {
             let mut old = self.nodes.remove(0);
             old.child.end().await;
-            let node = self.start_node(old.name, "2").await?;
+            let node = self.start_node(old.name, version).await?;
             self.nodes.push(node);
         }
         Ok(())
