@@ -52,6 +52,8 @@ enum Step {
     Purity,
     /// Unit and integration tests
     Test,
+    /// Real processes are killed, paused and cut off while they work, and nothing is lost
+    Faults,
     /// Ownership holds in simulated cluster-hours with faults, and every broken rule is noticed
     Simulation,
     /// Examples in the documentation compile and run
@@ -119,6 +121,10 @@ impl Step {
             Self::Test => counted(
                 "test --workspace --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast",
             ),
+            // They wait more than they work: many at once take no longer than the slowest.
+            Self::Faults => counted(
+                "test --workspace --features ostrakon-cli/postgres --test faults -- --test-threads 5",
+            ),
             Self::Simulation => simulation(),
             Self::Doctest => counted("test --workspace --doc --no-fail-fast"),
             Self::Doc => doc(),
@@ -135,6 +141,7 @@ impl Step {
             Self::Fmt
             | Self::Purity
             | Self::Test
+            | Self::Faults
             | Self::Simulation
             | Self::Doctest
             | Self::Doc
