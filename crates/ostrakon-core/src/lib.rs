@@ -44,8 +44,8 @@ pub use control::{
     Registration, Snapshot, UnknownFormat,
 };
 pub use coordinator::{
-    AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, CoordinatorInput, Counted, Liveness, Peer,
-    PlannedMove, Rebalancing,
+    AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, CoordinatorInput, Counted,
+    Liveness, Peer, PlannedMove, Rebalancing,
 };
 pub use counters::{Epoch, Incarnation, Index, Term, Version};
 pub use custom_hash::CustomHash;

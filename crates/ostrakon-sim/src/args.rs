@@ -7,7 +7,7 @@ use ostrakon_sim::{MUTANTS, Mutant, Plane};
 ///
 /// A schedule is 10 to 30 simulated minutes of a cluster of 5 to 8 nodes whose clocks are wrong, whose messages are lost, doubled, late
 /// and out of order, whose processes pause and crash, and whose log is down, slow or silent about what it did. At every step it is
-/// checked that no two nodes act for one shard, and thirteen things more; then the faults stop, and all must be well in time.
+/// checked that no two nodes act for one shard, and fourteen things more; then the faults stop, and all must be well in time.
 ///
 /// The number of a schedule is its seed: the same seed is the same schedule, on every machine.
 #[derive(Debug, Parser)]

@@ -3,11 +3,14 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use ostrakon_core::{
-    Address, AppendOutcome, ClusterId, ConfirmOutcome, Entry, Epoch, Incarnation, Index, Liveness,
-    ShardKey, ShardMap, Term, ToCoordinator, ToRegion, TopologyMessage,
+    Address, ClusterId, Counted, Epoch, Incarnation, Liveness, ShardKey, ShardMap, ToCoordinator,
+    ToRegion, TopologyMessage,
 };
 
-use crate::fault::Fault;
+use crate::{
+    fault::Fault,
+    log_request::{LogAnswer, LogRequest},
+};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -23,6 +26,13 @@ pub(crate) enum Event {
         manager: usize,
         number: u64,
         request: LogRequest,
+    },
+    /// A renewal of a node reaches the storage.
+    Renewal {
+        site: usize,
+        process: u64,
+        incarnation: Incarnation,
+        counted: Counted,
     },
     /// The lease of a node may have run out.
     Lapse {
@@ -145,64 +155,6 @@ pub(crate) enum Disposition {
     Lost,
 }
 
-/// What a manager wants of the log.
-#[derive(Clone, Debug)]
-pub(crate) enum LogRequest {
-    Append {
-        id: u64,
-        after: Index,
-        /// Up to where the asker knows the log.
-        known: Index,
-        entries: Vec<Rc<Entry>>,
-        /// Who leads among peers, as the asker believes.
-        leads: Option<u64>,
-    },
-    Confirm {
-        id: u64,
-        term: Option<Term>,
-        leads: Option<u64>,
-    },
-    Read {
-        from: Index,
-        reader: Reader,
-    },
-    Beat {
-        term: Term,
-    },
-}
-
-/// Who wants to know what is in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// The coordinator, which waits for it.
-    Coordinator,
-    /// Whoever drives it, now and then.
-    Driver,
-}
-
-/// What the log says.
-#[derive(Clone, Debug)]
-pub(crate) enum LogAnswer {
-    Appended {
-        id: u64,
-        outcome: AppendOutcome,
-        /// Everything behind what the asker knew.
-        entries: Vec<(Index, Rc<Entry>)>,
-    },
-    Confirmed {
-        id: u64,
-        outcome: ConfirmOutcome,
-    },
-    Entries {
-        entries: Vec<(Index, Rc<Entry>)>,
-        beat: (Term, u64),
-        reader: Reader,
-    },
-    Beaten,
-    /// It was surely not done.
-    Unavailable,
-}
-
 impl Event {
     /// What tells it from others, as numbers.
     pub(crate) fn facts(&self) -> [u64; 3] {
@@ -215,6 +167,7 @@ impl Event {
             Self::Log {
                 manager, number, ..
             } => [100, *manager as u64, *number],
+            Self::Renewal { site, counted, .. } => [111, *site as u64, counted.seq],
             Self::Lapse { site, process } => [101, *site as u64, *process],
             Self::Trouble => [102, 0, 0],
             Self::FaultEnds(_) => [103, 0, 0],

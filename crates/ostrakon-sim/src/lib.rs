@@ -17,6 +17,7 @@ mod hosted;
 mod invariant;
 mod lane;
 mod log;
+mod log_request;
 mod manager;
 mod mutant;
 mod network;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ostrakon_core::{Beat, Coordinator, Incarnation, Succession, Term, Time, Version};
 
-use crate::{agenda::Moment, event::LogRequest};
+use crate::{agenda::Moment, log_request::LogRequest};
 
 pub(crate) struct Manager {
     pub(crate) coordinator: Coordinator,

@@ -36,10 +36,14 @@ pub enum Mutant {
     UnknownIsRetried,
     /// The log takes whatever comes at its end; terms still matter.
     LogWithoutIndexes,
+    /// Whatever expires a run does not name how far it had counted its lease.
+    ExpireWithoutCount,
+    /// Whoever counts again is expired all the same, by its newest count.
+    AbsolvedIsStillExpired,
 }
 
 /// Every mutant; the checker has to catch all that do harm.
-pub const MUTANTS: [Mutant; 25] = [
+pub const MUTANTS: [Mutant; 27] = [
     Mutant::Without(Rule::LeaseCountsFromSending),
     Mutant::Without(Rule::GraceAfterTakeover),
     Mutant::Without(Rule::AuthorityBeforeAnswer),
@@ -65,6 +69,8 @@ pub const MUTANTS: [Mutant; 25] = [
     Mutant::UnknownIsDone,
     Mutant::UnknownIsRetried,
     Mutant::LogWithoutIndexes,
+    Mutant::ExpireWithoutCount,
+    Mutant::AbsolvedIsStillExpired,
 ];
 
 impl Mutant {
@@ -82,7 +88,9 @@ impl Mutant {
             | Self::SilenceIsDeath
             | Self::UnknownIsDone
             | Self::UnknownIsRetried
-            | Self::LogWithoutIndexes => Rules::default(),
+            | Self::LogWithoutIndexes
+            | Self::ExpireWithoutCount
+            | Self::AbsolvedIsStillExpired => Rules::default(),
         }
     }
 
@@ -91,14 +99,19 @@ impl Mutant {
     /// - Floors: a node is told all that it shall hold, for its run and with the index of the log, so word of a grant that it has given up
     ///   since is never news.
     /// - Terms: an append goes behind a named index, and a deposed coordinator names one that is taken.
-    /// - Indexes: an entry of a deposed coordinator is void by its term. Only without both is there harm ([`Self::LogTakesAll`]).
-    /// - A second try of an unknown append: every command applied twice is applied once.
+    ///
+    /// An entry that the log takes at the wrong index is void by its term, and a command applied twice is applied once; but a storage that
+    /// keeps leases ends that of a run with the entry that says so, void or not, and then nobody can expire the run
+    /// ([`Self::LogWithoutIndexes`], [`Self::UnknownIsRetried`]).
     pub fn harms(self) -> bool {
-        !matches!(
+        !matches!(self, Self::Without(Rule::FloorIsKept | Rule::TermsFence))
+    }
+
+    /// Whether the mistake can be made only where nodes count their leases in the storage.
+    pub(crate) fn needs_shared_storage(self) -> bool {
+        matches!(
             self,
-            Self::Without(Rule::FloorIsKept | Rule::TermsFence)
-                | Self::LogWithoutIndexes
-                | Self::UnknownIsRetried
+            Self::ExpireWithoutCount | Self::AbsolvedIsStillExpired
         )
     }
 
@@ -106,7 +119,11 @@ impl Mutant {
     pub fn only_in(self) -> Option<Plane> {
         match self {
             Self::LeaderWithoutQuorum | Self::Without(Rule::WorseStatusWins) => Some(Plane::Peer),
-            Self::LogTakesAll | Self::LogWithoutIndexes => Some(Plane::Managed),
+            Self::LogTakesAll
+            | Self::LogWithoutIndexes
+            | Self::UnknownIsRetried
+            | Self::ExpireWithoutCount
+            | Self::AbsolvedIsStillExpired => Some(Plane::Managed),
             Self::Without(_)
             | Self::WaitWithoutDrift
             | Self::WaitWithoutSlack
@@ -114,8 +131,7 @@ impl Mutant {
             | Self::EndlessTermination
             | Self::CheckOutsideTheLock
             | Self::SilenceIsDeath
-            | Self::UnknownIsDone
-            | Self::UnknownIsRetried => None,
+            | Self::UnknownIsDone => None,
         }
     }
 }

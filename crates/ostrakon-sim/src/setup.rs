@@ -31,6 +31,8 @@ pub enum Plane {
     Peer,
 }
 
+/// For so long more all is calm where managers go away meanwhile.
+const ABSENCE: Moment = 100 * SECOND;
 /// The number of registrations that one process can make.
 const NONCES: u64 = 1_000_000;
 
@@ -60,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) deaf: Option<usize>,
     /// A node that does not come back when all else is well.
     pub(crate) gone: Option<usize>,
+    /// Whether nodes reach the storage of the managers and count their leases there.
+    pub(crate) shares_storage: bool,
     /// How nodes find each other where there are no managers.
     pub(crate) gossip: Option<Gossip>,
     /// From when on processes that start are of a newer version.
@@ -81,7 +85,11 @@ impl Setup {
         let later_policy =
             (mutant.is_none() && dice.chance(150)).then(|| self::policy(plane, None, dice));
         let lease = policy.failover.lease();
-        let calm = calm(&policy).max(later_policy.as_ref().map_or(0, calm));
+        let shares_storage = shares_storage(plane, mutant, dice);
+        let mut calm = calm(&policy).max(later_policy.as_ref().map_or(0, calm));
+        if shares_storage {
+            calm += ABSENCE;
+        }
         let ends_at = dice.between(600, 1800) * SECOND;
         let deaf =
             (lease.is_some() && later_policy.is_none() && dice.chance(250)).then(|| nodes - 1);
@@ -107,6 +115,7 @@ impl Setup {
             clocks: clocks(plane, nodes, managers, dice),
             updates_at: dice.chance(250).then(|| dice.below(ends_at - calm)),
             weights: weights(nodes, dice),
+            shares_storage,
             policy,
         }
     }
@@ -227,6 +236,12 @@ fn keys(groups: &[GroupSpec]) -> Vec<ShardKey> {
         group.count.iter().map(key).collect::<Vec<_>>()
     };
     groups.iter().flat_map(of_group).collect()
+}
+
+/// Half of the managers have a storage that nodes reach too.
+fn shares_storage(plane: Plane, mutant: Option<Mutant>, dice: &mut Dice) -> bool {
+    let must = mutant.is_some_and(Mutant::needs_shared_storage);
+    plane == Plane::Managed && (dice.chance(500) || must)
 }
 
 /// Mostly all alike.

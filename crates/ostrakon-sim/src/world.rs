@@ -3,6 +3,7 @@
 //! It has the only true clock, carries out what coordinators and regions want done, and tells the [`Oracle`] what really happened. What
 //! it does to whom is in the files below; all of it is decided by the dice, and in the order of the agenda.
 
+mod absence;
 mod agreement;
 mod answers;
 mod calm;
@@ -10,6 +11,7 @@ mod faults;
 mod gossip;
 mod hosting;
 mod lanes;
+mod leases;
 mod logging;
 mod managers;
 mod messages;
@@ -24,6 +26,7 @@ use std::rc::Rc;
 
 use ostrakon_core::{Address, Command, Entry, NodeName, Rules, Term, Time};
 
+use self::absence::Absence;
 use crate::{
     agenda::{Agenda, MILLI, Moment, SECOND},
     dice::Dice,
@@ -66,6 +69,8 @@ pub(crate) struct World {
     processes: u64,
     streams: u64,
     is_calm: bool,
+    /// When all is well, managers go away for a while.
+    absence: Absence,
     /// The asks by which it is seen that all is well, once it is.
     proof: Option<Vec<usize>>,
 }
@@ -103,6 +108,7 @@ impl World {
             processes: 0,
             streams: 0,
             is_calm: false,
+            absence: Absence::default(),
             proof: None,
             dice,
             setup,
@@ -170,6 +176,12 @@ impl World {
                 number,
                 request,
             } => self.reaches_log(manager, number, request),
+            Event::Renewal {
+                site,
+                process,
+                incarnation,
+                counted,
+            } => self.renewal_arrives(site, process, incarnation, counted),
             Event::Lapse { site, process } => self.lapse(site, process),
             Event::Trouble => self.trouble(),
             Event::FaultEnds(fault) => self.fault_ends(&fault),

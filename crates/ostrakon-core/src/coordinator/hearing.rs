@@ -181,11 +181,12 @@ impl Coordinator {
             && !self.leases.is_condemned(to)
     }
 
-    /// A node says goodbye. It must own nothing.
+    /// A node says goodbye. It must own nothing, and nothing may be on its way to it: an end that the log does not take would still take
+    /// the lease that the node has in the storage, and a run without one could never be expired.
     fn gone(&mut self, incarnation: Incarnation, actions: &mut Vec<CoordinatorAction>) {
         if self.state.member(incarnation).is_none() {
             self.tell_end(incarnation, actions);
-        } else if self.state.holds_nothing(incarnation) {
+        } else if self.state.holds_nothing(incarnation) && !self.proposals.grant_to(incarnation) {
             let proof = DeathProof::Left;
             self.propose(Command::ConfirmDead { incarnation, proof });
         }

@@ -10,6 +10,8 @@ use crate::{Incarnation, LeaseTiming, Rule, Rules, Time};
 
 /// How often a coordinator looks when nothing happens, if there are no leases.
 const WITHOUT_LEASES: Duration = Duration::from_secs(1);
+/// How far a run has counted that has not begun to.
+const NOT_COUNTED: Counted = Counted { seq: 0, ok_seq: 0 };
 
 pub(super) struct Leases {
     rules: Rules,
@@ -20,14 +22,16 @@ struct Lease {
     /// `None`: it lives without.
     timing: Option<LeaseTiming>,
     heard: Time,
+    /// When the node itself last spoke to us: what it counts in the storage tells us that it lives, not that it hears us.
+    spoke: Time,
     /// It is to be expired, and never answered again.
     condemned: bool,
     /// The last renewal that the node knows to have been answered.
     ok_seq: u64,
     /// Since when answers have been sent without the node noticing.
     answering_since: Option<Time>,
-    /// How far the node has counted in the storage, if its lease is there.
-    counted: Option<Counted>,
+    /// How far the node has counted in the storage, as far as anybody has looked.
+    counted: Counted,
 }
 
 /// How often a coordinator looks after a node from which it hears nothing.
@@ -68,7 +72,7 @@ impl Leases {
     /// Everybody's wait begins anew. That nobody was answered meanwhile is not their fault either.
     pub(super) fn start_anew(&mut self, now: Time) {
         for lease in self.runs.values_mut() {
-            lease.heard = now;
+            (lease.heard, lease.spoke) = (now, now);
             lease.answering_since = None;
         }
     }
@@ -95,44 +99,40 @@ impl Leases {
         if lease.condemned && !condemned_counts {
             return false;
         }
-        if ok_seq > lease.ok_seq {
-            lease.ok_seq = ok_seq;
-            lease.answering_since = None;
-        }
+        lease.hears(ok_seq);
         if let (Some(since), Some(timing)) = (lease.answering_since, lease.timing)
             && now.saturating_since(since) > timing.times().hold
             && deaf_expire
         {
             return false;
         }
-        lease.heard = now;
+        (lease.heard, lease.spoke) = (now, now);
         true
     }
 
-    /// A run has counted so far in the storage, which has answered it. `true`: it is not to be expired, though it was.
+    /// A run has counted so far in the storage. `true`: it is not to be expired, though it was.
     ///
-    /// What is counted there is not ours to answer or not, so a condemned run can be absolved; and an attempt to expire it that is
-    /// still on its way fails, because it names an earlier count.
+    /// The storage answers whoever counts, and it is not ours to stop it: so every count is heard, also of a run that seems to miss
+    /// its answers, and a condemned run is absolved. An attempt to expire it that is still on its way fails, because it names an
+    /// earlier count.
     pub(super) fn counted(&mut self, run: Incarnation, counted: Counted, now: Time) -> bool {
         let Some(lease) = self.runs.get_mut(&run) else {
             return false;
         };
-        if lease.counted == Some(counted) {
+        // Whoever looked may have been overtaken by one who looked later.
+        if counted.seq <= lease.counted.seq {
             return false;
         }
-        lease.counted = Some(counted);
-        let absolved = std::mem::take(&mut lease.condemned);
-        if self.heard(run, counted.ok_seq, now)
-            && let Some(lease) = self.runs.get_mut(&run)
-        {
-            lease.answering_since.get_or_insert(now);
-        }
-        absolved
+        lease.counted = counted;
+        lease.heard = now;
+        lease.hears(counted.ok_seq);
+        std::mem::take(&mut lease.condemned)
     }
 
-    /// How far a run has counted in the storage.
+    /// How far a run has counted in the storage. Of one that nobody has looked at it is nothing: if that is wrong, whatever names it
+    /// fails.
     pub(super) fn count_of(&self, run: Incarnation) -> Option<Counted> {
-        self.runs.get(&run)?.counted
+        self.runs.get(&run).map(|lease| lease.counted)
     }
 
     /// Whether a run may be told that it may act on.
@@ -147,14 +147,15 @@ impl Leases {
 
     /// Those that have been silent for longer than a renewal takes.
     pub(super) fn silent(&self, now: Time) -> Vec<Incarnation> {
-        let runs = self.runs.iter().filter(|(_, lease)| lease.is_silent(now));
+        let silent = |lease: &Lease| lease.is_long_since(lease.heard, now);
+        let runs = self.runs.iter().filter(|(_, lease)| silent(lease));
         runs.map(|(run, _)| *run).collect()
     }
 
-    /// Whether a run has been heard lately and may get shards.
+    /// Whether a run has spoken to us lately and may get shards.
     pub(super) fn is_responsive(&self, run: Incarnation, now: Time) -> bool {
         let lease = self.runs.get(&run);
-        lease.is_some_and(|lease| !lease.condemned && !lease.is_silent(now))
+        lease.is_some_and(|lease| !lease.condemned && !lease.is_long_since(lease.spoke, now))
     }
 
     /// Notes who has surely stopped by now. From here on they are not answered any more, whatever becomes of the proposal to
@@ -182,10 +183,19 @@ impl Lease {
         Self {
             timing,
             heard: now,
+            spoke: now,
             condemned: false,
             ok_seq: 0,
             answering_since: None,
-            counted: None,
+            counted: NOT_COUNTED,
+        }
+    }
+
+    /// The node knows that this renewal was answered.
+    fn hears(&mut self, ok_seq: u64) {
+        if ok_seq > self.ok_seq {
+            self.ok_seq = ok_seq;
+            self.answering_since = None;
         }
     }
 
@@ -194,7 +204,7 @@ impl Lease {
         self.timing.map(|timing| self.heard + timing.times().wait)
     }
 
-    fn is_silent(&self, now: Time) -> bool {
-        now.saturating_since(self.heard) > regular_pause(self.timing) * 5
+    fn is_long_since(&self, last: Time, now: Time) -> bool {
+        now.saturating_since(last) > regular_pause(self.timing) * 5
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::{Command, Epoch, Handover, ShardKey, Time};
+use crate::{Command, Epoch, Handover, Incarnation, ShardKey, Time};
 
 /// How long to leave a log alone that could not be reached.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -25,6 +25,7 @@ pub(super) struct Proposals {
 
 struct Sent {
     id: u64,
+    /// What to send again if it is surely not in the log.
     commands: Vec<Command>,
     /// Nobody knows whether it is in the log.
     unknown: bool,
@@ -43,9 +44,30 @@ impl Proposals {
         }
     }
 
-    /// Does not propose it after all, if it has not been sent.
+    /// Does not propose it after all; if it has been sent, not again.
     pub(super) fn withdraw(&mut self, command: &Command) {
         self.waiting.retain(|waiting| waiting != command);
+        if let Some(sent) = &mut self.sent {
+            sent.commands.retain(|sent| sent != command);
+        }
+    }
+
+    /// Whether a shard may be on its way to this run.
+    pub(super) fn grant_to(&self, run: Incarnation) -> bool {
+        let sent = self.sent.iter().flat_map(|sent| &sent.commands);
+        let grants_to_it = |command: &Command| match command {
+            Command::Grant(grants) => grants.iter().any(|grant| grant.to == run),
+            Command::Takeover { .. }
+            | Command::Register(_)
+            | Command::Leave { .. }
+            | Command::Expire { .. }
+            | Command::ConfirmDead { .. }
+            | Command::BeginMove(_)
+            | Command::Released(_)
+            | Command::SetPolicy(_)
+            | Command::CreateGroup(_) => false,
+        };
+        sent.chain(&self.waiting).any(grants_to_it)
     }
 
     /// Whether the release of these has not been proposed yet.

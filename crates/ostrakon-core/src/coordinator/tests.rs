@@ -1,5 +1,7 @@
 //! A coordinator beside a log that does what it is told, or what the test wants.
 
+mod counting;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use super::*;
@@ -15,10 +17,14 @@ struct Desk {
     now: Time,
     /// What becomes of the next attempts to append.
     fate: AppendOutcome,
+    /// Attempts that are on their way, if they take long.
+    under_way: Option<Vec<(u64, Index, Vec<Entry>)>>,
     said: Vec<(String, ToRegion)>,
     probed: Vec<Incarnation>,
     /// Checks of authority that have begun.
     checks: Vec<u64>,
+    /// By attempt to expire a run: how far it was known to have counted.
+    named: Vec<Option<Counted>>,
 }
 
 impl Desk {
@@ -28,9 +34,11 @@ impl Desk {
             log: Vec::new(),
             now: Time::ZERO + Duration::from_secs(100),
             fate: AppendOutcome::Done,
+            under_way: None,
             said: Vec::new(),
             probed: Vec::new(),
             checks: Vec::new(),
+            named: Vec::new(),
         }
     }
 
@@ -68,6 +76,15 @@ impl Desk {
     }
 
     fn append(&mut self, id: u64, after: Index, entries: Vec<Entry>) {
+        for entry in &entries {
+            if let Command::Expire { incarnation } = entry.command {
+                self.named.push(self.coordinator.count_of(incarnation));
+            }
+        }
+        if let Some(under_way) = &mut self.under_way {
+            under_way.push((id, after, entries));
+            return;
+        }
         let outcome = self.fate;
         if outcome == AppendOutcome::Done {
             assert_eq!(after.get(), self.log.len() as u64);

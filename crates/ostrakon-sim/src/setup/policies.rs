@@ -67,7 +67,9 @@ fn unsafe_times(mutant: Mutant, safe: LeaseTimes) -> Option<LeaseTimes> {
         | Mutant::SilenceIsDeath
         | Mutant::UnknownIsDone
         | Mutant::UnknownIsRetried
-        | Mutant::LogWithoutIndexes => return None,
+        | Mutant::LogWithoutIndexes
+        | Mutant::ExpireWithoutCount
+        | Mutant::AbsolvedIsStillExpired => return None,
     };
     Some(LeaseTimes { wait, ..safe })
 }

@@ -6,7 +6,7 @@ use ostrakon_core::{AppendOutcome, ConfirmOutcome, CoordinatorInput, Entry, Inde
 
 use super::World;
 use crate::{
-    event::{LogAnswer, LogRequest, Reader},
+    log_request::{LogAnswer, LogRequest, Reader},
     mutant::Mutant,
 };
 
@@ -45,6 +45,16 @@ impl World {
                 }
             }
             LogAnswer::Beaten => {}
+            LogAnswer::Renewed { id } => self.renewed_meanwhile(manager, id, request),
+            LogAnswer::Leases(leases) => {
+                for (incarnation, counted) in leases {
+                    let counted = CoordinatorInput::Counted {
+                        incarnation,
+                        counted,
+                    };
+                    self.tell_manager(manager, counted);
+                }
+            }
             LogAnswer::Unavailable => self.failed(manager, request, AppendOutcome::Unavailable),
         }
     }
@@ -101,7 +111,8 @@ impl World {
                 reader: Reader::Driver,
                 ..
             }
-            | LogRequest::Beat { .. } => {}
+            | LogRequest::Beat { .. }
+            | LogRequest::Leases => {}
         }
     }
 
@@ -112,6 +123,7 @@ impl World {
             after,
             known,
             entries,
+            unmoved,
             leads,
         } = request
         else {
@@ -131,6 +143,7 @@ impl World {
                     after,
                     known,
                     entries,
+                    unmoved,
                     leads,
                 },
             );

@@ -1,7 +1,8 @@
 //! Calm: the faults are over, and all must be well in time.
 //!
 //! One coordinator leads; the members are the processes that run; every shard is owned by one of them that acts; every node has its
-//! part of each group, rounded down or up; all see the same members; and everybody gets a reply to whatever is asked.
+//! part of each group, rounded down or up; all see the same members; and everybody gets a reply to whatever is asked. Where managers
+//! may go away, they do so once in between.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ impl World {
             self.agenda.note(self.now, Event::Restart { site, process });
         }
         if let Some(deaf) = self.setup.deaf {
-            for site in 0..self.sites.len() {
+            for site in 0..=self.setup.storage_site() {
                 self.network.cut(site, deaf);
             }
         }
@@ -71,11 +72,15 @@ impl World {
             }
             return;
         }
-        if self.proof.is_none() && self.is_well().is_ok() {
-            self.trace.write(self.now, || "    all is well".to_owned());
-            self.ask_everything();
-        } else if self.proof.is_none() {
-            self.want_everything();
+        let managers_are_away = self.look_at_absence();
+        if self.proof.is_none() && !managers_are_away {
+            match self.is_well() {
+                Ok(()) => {
+                    self.trace.write(self.now, || "    all is well".to_owned());
+                    self.ask_everything();
+                }
+                Err(_) => self.want_everything(),
+            }
         }
         self.agenda.note(self.now + SECOND, Event::Look);
     }
@@ -130,7 +135,7 @@ impl World {
         }
     }
 
-    fn is_well(&self) -> Checked {
+    pub(super) fn is_well(&self) -> Checked {
         let leading = self.leading();
         let [leader] = leading[..] else {
             return Err(format!("managers {leading:?} lead"));

@@ -78,21 +78,33 @@ impl World {
         self.cut(links.collect());
     }
 
-    /// A node hears no manager but is heard, or is not heard but hears.
+    /// A node does not hear but is heard, or is not heard but hears: by managers, and by the storage if it is shared.
     fn deafen(&mut self) {
         let node = self.dice.index(self.setup.nodes);
         let deaf = self.dice.chance(500);
         let managers = (0..self.setup.managers).map(|manager| self.setup.manager_site(manager));
-        let links = managers.map(|manager| match deaf {
-            true => (manager, node),
-            false => (node, manager),
+        let mut ends: Vec<usize> = managers.collect();
+        if self.setup.shares_storage {
+            // With the managers, or instead of them, or not at all.
+            match self.dice.below(3) {
+                0 => {}
+                1 => ends = vec![self.setup.storage_site()],
+                _ => ends.push(self.setup.storage_site()),
+            }
+        }
+        let links = ends.into_iter().map(|end| match deaf {
+            true => (end, node),
+            false => (node, end),
         });
         self.cut(links.collect());
     }
 
     fn trouble_the_log(&mut self) {
         let manager = self.dice.index(self.setup.managers);
-        let site = self.setup.manager_site(manager);
+        let site = match self.setup.shares_storage && self.dice.chance(500) {
+            true => self.dice.index(self.setup.nodes),
+            false => self.setup.manager_site(manager),
+        };
         let storage = self.setup.storage_site();
         match (self.setup.plane, self.dice.below(5)) {
             (Plane::Peer, 0..=2) => self.isolate(site),
@@ -110,6 +122,7 @@ impl World {
                 self.storage.loses += loses;
                 self.fault_ends_later(Fault::StorageLoses(loses));
             }
+            (Plane::Managed, 3) => self.cut(vec![(storage, site)]),
             (Plane::Managed, _) => self.cut(vec![(site, storage), (storage, site)]),
         }
     }

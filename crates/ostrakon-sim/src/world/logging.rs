@@ -9,7 +9,8 @@ use ostrakon_core::{AppendOutcome, ConfirmOutcome, Entry};
 use super::World;
 use crate::{
     agenda::{MILLI, SECOND},
-    event::{Event, Local, LogAnswer, LogRequest, Reader},
+    event::{Event, Local},
+    log_request::{LogAnswer, LogRequest, Reader},
     mutant::Mutant,
     setup::Plane,
 };
@@ -21,6 +22,7 @@ impl World {
     /// An entry is in the log for good.
     pub(super) fn commit(&mut self, entry: Rc<Entry>) {
         let index = self.log.push(Rc::clone(&entry));
+        self.storage.committed(index, &entry.command);
         self.trace
             .write(self.now, || format!("    {index} {:?}", entry.command));
         let setup = &self.setup;
@@ -101,6 +103,7 @@ impl World {
                 after,
                 known,
                 entries,
+                unmoved,
                 ..
             } => {
                 let takes_all = self.is(Mutant::LogTakesAll) || self.is(Mutant::LogWithoutIndexes);
@@ -111,6 +114,9 @@ impl World {
                         outcome,
                         entries,
                     };
+                }
+                if !self.storage.are_unmoved(&unmoved) {
+                    return LogAnswer::Renewed { id };
                 }
                 for entry in entries {
                     self.commit(entry);
@@ -140,6 +146,7 @@ impl World {
                 }
                 LogAnswer::Beaten
             }
+            LogRequest::Leases => LogAnswer::Leases(self.storage.leases()),
         }
     }
 }

@@ -10,7 +10,8 @@ use ostrakon_core::{
 use super::World;
 use crate::{
     agenda::{MILLI, SECOND},
-    event::{Local, LogRequest, Reader, Told},
+    event::{Local, Told},
+    log_request::{LogRequest, Reader},
     manager::Manager,
     mutant::Mutant,
     setup::{Plane, node_of, process_of},
@@ -134,7 +135,8 @@ impl World {
             CoordinatorAction::Append { id, after, entries } => {
                 self.check_expiries(manager, site, entries.iter().map(|entry| &entry.command));
                 let leads = self.leads_peers(manager);
-                let entries = entries.into_iter().map(Rc::new).collect();
+                let entries: Vec<_> = entries.into_iter().map(Rc::new).collect();
+                let unmoved = self.unmoved(manager, &entries);
                 self.ask_log(
                     manager,
                     LogRequest::Append {
@@ -142,6 +144,7 @@ impl World {
                         after,
                         known: after,
                         entries,
+                        unmoved,
                         leads,
                     },
                 );

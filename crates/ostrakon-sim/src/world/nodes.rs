@@ -157,6 +157,7 @@ impl World {
             | ToCoordinator::Unreachable { .. }
             | ToCoordinator::Wanted { .. } => {}
         }
+        self.renew_in_storage(site, &message);
         for manager in 0..self.setup.managers {
             let to = self.setup.manager_site(manager);
             let message = Box::new(message.clone());

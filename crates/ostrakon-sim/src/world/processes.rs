@@ -2,14 +2,23 @@
 
 use super::World;
 use crate::{
-    agenda::SECOND,
+    agenda::{Moment, SECOND},
     event::{Event, Local},
     setup::Plane,
 };
 
 impl World {
-    /// A process is no more; whoever was connected to it will notice.
+    /// A process is no more, and another begins some time later.
     pub(super) fn ends(&mut self, site: usize) {
+        let pause = match self.is_calm {
+            true => SECOND,
+            false => self.dice.between(SECOND / 10, 40 * SECOND),
+        };
+        self.ends_for(site, pause);
+    }
+
+    /// A process is no more, and the next begins after this time; whoever was connected to it will notice.
+    pub(super) fn ends_for(&mut self, site: usize, pause: Moment) {
         let process = self.sites[site].process;
         self.trace
             .write(self.now, || format!("    process {process} at {site} ends"));
@@ -24,10 +33,6 @@ impl World {
             self.oracle.process_ends(process);
             self.break_streams_to(process);
         }
-        let pause = match self.is_calm {
-            true => SECOND,
-            false => self.dice.between(SECOND / 10, 40 * SECOND),
-        };
         self.agenda
             .note(self.now + pause, Event::Restart { site, process });
     }

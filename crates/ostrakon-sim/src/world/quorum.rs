@@ -4,7 +4,7 @@ use ostrakon_core::ConfirmOutcome;
 
 use super::World;
 use crate::{
-    event::{LogAnswer, LogRequest},
+    log_request::{LogAnswer, LogRequest},
     mutant::Mutant,
     voters::{Pending, Support},
 };
@@ -18,7 +18,7 @@ impl World {
         let reached = self.reached(voter);
         let leads = match &request {
             LogRequest::Append { leads, .. } | LogRequest::Confirm { leads, .. } => *leads,
-            LogRequest::Read { .. } | LogRequest::Beat { .. } => {
+            LogRequest::Read { .. } | LogRequest::Beat { .. } | LogRequest::Leases => {
                 let enough = reached.len() >= self.voters.majority();
                 return enough.then(|| self.carry_out(request));
             }
@@ -30,9 +30,10 @@ impl World {
                     id,
                     outcome: ConfirmOutcome::Deposed,
                 },
-                LogRequest::Append { .. } | LogRequest::Read { .. } | LogRequest::Beat { .. } => {
-                    LogAnswer::Unavailable
-                }
+                LogRequest::Append { .. }
+                | LogRequest::Read { .. }
+                | LogRequest::Beat { .. }
+                | LogRequest::Leases => LogAnswer::Unavailable,
             });
         };
         let is_confirm = matches!(request, LogRequest::Confirm { .. });

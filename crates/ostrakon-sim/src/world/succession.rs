@@ -5,7 +5,7 @@
 use ostrakon_core::CoordinatorInput;
 
 use super::World;
-use crate::event::{LogRequest, Reader};
+use crate::log_request::{LogRequest, Reader};
 
 impl World {
     /// The leader counts in the register; the others look whether it does.
@@ -16,6 +16,7 @@ impl World {
         };
         if let Some(term) = one.coordinator.leads() {
             self.ask_log(manager, LogRequest::Beat { term });
+            self.look_at_leases(manager);
         } else if one.should_lead(now) {
             self.tell_manager(manager, CoordinatorInput::Lead);
         }
