@@ -1,6 +1,6 @@
 //! Frames: a length of four bytes, then so many bytes of MessagePack with named fields.
 
-use std::io;
+use std::{fmt::Write, io, marker::PhantomData, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 pub const MOST: usize = 64 << 20;
 /// How deep values may be nested; ours are flat.
 const MOST_DEPTH: usize = 64;
+/// How much of what others say is repeated in an error.
+const MOST_QUOTED: usize = 200;
 
 /// Why a frame could not be read or written. The connection is of no more use.
 #[derive(Debug, Error)]
@@ -30,22 +32,55 @@ pub enum FrameError {
     Unreadable(String),
 }
 
+/// Words that have been made a frame, once for everybody who shall hear them. Cheap to clone.
+pub struct Framed<Out> {
+    bytes: Arc<[u8]>,
+    words: PhantomData<fn(&Out)>,
+}
+
+impl<Out> Clone for Framed<Out> {
+    fn clone(&self) -> Self {
+        Self {
+            bytes: Arc::clone(&self.bytes),
+            words: PhantomData,
+        }
+    }
+}
+
+impl<Out: Serialize> Framed<Out> {
+    /// Makes a frame.
+    pub fn new(words: &Out) -> Result<Self, FrameError> {
+        let words = rmp_serde::to_vec_named(words);
+        let words = words.map_err(|error| FrameError::Unreadable(quoted(&error)))?;
+        let (size, most) = (words.len(), MOST);
+        let length = u32::try_from(size).ok().filter(|_| size <= most);
+        let length = length.ok_or(FrameError::TooLarge { size, most })?;
+        let mut bytes = Vec::with_capacity(size + 4);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&words);
+        Ok(Self {
+            bytes: bytes.into(),
+            words: PhantomData,
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 pub(crate) async fn write<T: Serialize>(
     wire: &mut (impl AsyncWrite + Unpin),
     value: &T,
 ) -> Result<(), FrameError> {
-    let bytes =
-        rmp_serde::to_vec_named(value).map_err(|error| FrameError::Unreadable(error.to_string()))?;
-    let (size, most) = (bytes.len(), MOST);
-    if size > most {
-        return Err(FrameError::TooLarge { size, most });
-    }
-    // Fits: it is less than 64 MiB.
-    let length = u32::try_from(size).unwrap_or(u32::MAX);
-    let mut frame = Vec::with_capacity(size + 4);
-    frame.extend_from_slice(&length.to_be_bytes());
-    frame.extend_from_slice(&bytes);
-    wire.write_all(&frame).await?;
+    write_framed(wire, &Framed::new(value)?).await
+}
+
+pub(crate) async fn write_framed<T>(
+    wire: &mut (impl AsyncWrite + Unpin),
+    frame: &Framed<T>,
+) -> Result<(), FrameError> {
+    wire.write_all(&frame.bytes).await?;
     wire.flush().await?;
     Ok(())
 }
@@ -54,6 +89,14 @@ pub(crate) async fn read<T: DeserializeOwned>(
     wire: &mut (impl AsyncRead + Unpin),
     most: usize,
 ) -> Result<T, FrameError> {
+    decode(&read_bytes(wire, most).await?)
+}
+
+/// What is in the next frame.
+pub(crate) async fn read_bytes(
+    wire: &mut (impl AsyncRead + Unpin),
+    most: usize,
+) -> Result<Vec<u8>, FrameError> {
     let size = wire.read_u32().await? as usize;
     if size > most {
         return Err(FrameError::TooLarge { size, most });
@@ -64,43 +107,29 @@ pub(crate) async fn read<T: DeserializeOwned>(
     if read < size {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    let mut text = rmp_serde::Deserializer::from_read_ref(&bytes);
+    Ok(bytes)
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+    let mut text = rmp_serde::Deserializer::from_read_ref(bytes);
     text.set_max_depth(MOST_DEPTH);
-    T::deserialize(&mut text).map_err(|error| FrameError::Unreadable(error.to_string()))
+    T::deserialize(&mut text).map_err(|error| FrameError::Unreadable(quoted(&error)))
+}
+
+/// What somebody else has said, or what quotes it, so that it does no harm in a log: short, and on one line.
+pub(crate) fn quoted(words: &impl ToString) -> String {
+    let words = words.to_string();
+    let mut rest = words.chars();
+    let beginning = rest.by_ref().take(MOST_QUOTED);
+    let mut quoted: String = beginning
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if rest.next().is_some() {
+        // Into a string: it cannot fail.
+        let _ = write!(quoted, "… ({} bytes)", words.len());
+    }
+    quoted
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn what_is_written_is_read_back() {
-        let mut wire = Vec::new();
-        write(&mut wire, &("hello", 7)).await.unwrap();
-        let back: (String, u32) = read(&mut wire.as_slice(), MOST).await.unwrap();
-        assert_eq!(back, ("hello".to_owned(), 7));
-    }
-
-    #[tokio::test]
-    async fn a_frame_that_is_too_large_is_refused_before_it_is_read() {
-        let announced = u32::MAX.to_be_bytes();
-        let read = read::<String>(&mut announced.as_slice(), 1000).await;
-        assert!(matches!(read, Err(FrameError::TooLarge { most: 1000, .. })));
-    }
-
-    #[tokio::test]
-    async fn half_a_frame_is_no_frame() {
-        let mut wire = Vec::new();
-        write(&mut wire, &"hello").await.unwrap();
-        wire.pop();
-        let read = read::<String>(&mut wire.as_slice(), MOST).await;
-        assert!(matches!(read, Err(FrameError::Broken(_))));
-    }
-
-    #[tokio::test]
-    async fn garbage_is_unreadable() {
-        let wire = [0, 0, 0, 2, 0xC1, 0xC1];
-        let read = read::<String>(&mut wire.as_slice(), MOST).await;
-        assert!(matches!(read, Err(FrameError::Unreadable(_))));
-    }
-}
+mod tests;

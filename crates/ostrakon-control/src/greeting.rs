@@ -6,7 +6,7 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use ostrakon_core::{InvalidId, NodeName};
-use ostrakon_tls::{Identity, Role, Secured, Security, Wire};
+use ostrakon_tls::{Identity, Role, Secured, Security, TlsError, Wire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::{
@@ -14,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::frame::{self, FrameError};
+use crate::frame::{self, FrameError, Framed, quoted};
 
 /// What every greeting begins with, so that nobody takes something else for one.
 const MAGIC: [u8; 8] = *b"OSTRKNM\x01";
@@ -23,6 +23,8 @@ const OLDEST: u16 = 1;
 const NEWEST: u16 = 1;
 /// The largest greeting.
 const MOST: usize = 16 << 10;
+/// How long a caller that is refused may take to read why.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Who dials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,16 +102,13 @@ pub async fn dial(
     let dialing = async {
         let stream = TcpStream::connect(address).await?;
         let Secured { mut wire, identity } = security.connect(stream).await?;
-        let mut opening = MAGIC.to_vec();
-        opening.extend_from_slice(&OLDEST.to_be_bytes());
-        opening.extend_from_slice(&NEWEST.to_be_bytes());
-        wire.write_all(&opening).await?;
-        frame::write(&mut wire, hello).await?;
-        let manager = match frame::read(&mut wire, MOST).await? {
-            Judgement::Welcome { manager } => manager,
+        // Whoever refuses our certificate may have hung up before it has heard this; it has said why.
+        let _ = wire.write_all(&opening(hello)?).await;
+        let _ = wire.flush().await;
+        let manager = match frame::read(&mut wire, MOST).await.map_err(unanswered)? {
+            Judgement::Welcome { manager } => quoted(&manager),
             Judgement::Refused { reason } => {
-                let reason = reason.chars().filter(|c| !c.is_control()).take(512);
-                return Err(GreetingError::RefusedByManager(reason.collect()));
+                return Err(GreetingError::RefusedByManager(quoted(&reason)));
             }
         };
         if let Some(identity) = identity
@@ -124,6 +123,32 @@ pub async fn dial(
     tokio::time::timeout(within, dialing)
         .await
         .unwrap_or(Err(GreetingError::Late(within)))
+}
+
+fn opening(hello: &Hello) -> Result<Vec<u8>, FrameError> {
+    let mut opening = MAGIC.to_vec();
+    opening.extend_from_slice(&OLDEST.to_be_bytes());
+    opening.extend_from_slice(&NEWEST.to_be_bytes());
+    opening.extend_from_slice(Framed::new(hello)?.bytes());
+    Ok(opening)
+}
+
+/// Why whoever was dialed has not answered as a manager does.
+fn unanswered(error: FrameError) -> GreetingError {
+    match error {
+        // In TLS the other side's refusal of our certificate arrives with the first read.
+        FrameError::Broken(error) => {
+            let named = TlsError::from(error);
+            GreetingError::Io(if let TlsError::Handshake(error) = named {
+                error
+            } else {
+                io::Error::other(named)
+            })
+        }
+        FrameError::TooLarge { .. } | FrameError::Unreadable(_) => {
+            GreetingError::Stranger("it does not answer as a manager does")
+        }
+    }
 }
 
 /// Answers a caller: lets it in, or says why not.
@@ -147,11 +172,7 @@ pub async fn greet(
                 Ok(Caller { name, seat, wire })
             }
             Err(reason) => {
-                let refused = Judgement::Refused {
-                    reason: reason.clone(),
-                };
-                // The dialer may have gone already; the log says it in any case.
-                let _ = frame::write(&mut wire, &refused).await;
+                refuse(wire, reason.clone()).await;
                 Err(GreetingError::Refused(reason))
             }
         }
@@ -159,6 +180,19 @@ pub async fn greet(
     tokio::time::timeout(within, greeting)
         .await
         .unwrap_or(Err(GreetingError::Late(within)))
+}
+
+/// Says why not. The dialer may have gone already; the log says it in any case.
+async fn refuse(mut wire: Box<dyn Wire>, reason: String) {
+    let farewell = async {
+        frame::write(&mut wire, &Judgement::Refused { reason }).await?;
+        wire.shutdown().await?;
+        // A connection that is closed with something unread in it is reset, and takes the reason with it.
+        let mut rest = (&mut wire).take(MOST as u64);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
+        Ok::<_, FrameError>(())
+    };
+    let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
 
 async fn read_hello(wire: &mut Box<dyn Wire>) -> Result<Result<Hello, String>, GreetingError> {
@@ -183,7 +217,7 @@ fn judge(
     identity: Option<&Identity>,
 ) -> Result<(NodeName, Seat), String> {
     if hello.cluster != cluster {
-        let theirs: String = hello.cluster.chars().take(64).collect();
+        let theirs = quoted(&hello.cluster);
         return Err(format!(
             "it belongs to cluster `{theirs}`, and this is a manager of `{cluster}`"
         ));

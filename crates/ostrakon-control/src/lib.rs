@@ -9,8 +9,9 @@ mod conversation;
 mod frame;
 mod greeting;
 mod message;
+mod pace;
 
 pub use conversation::{Conversation, Ended, Mouth};
-pub use frame::{FrameError, MOST};
+pub use frame::{FrameError, Framed, MOST};
 pub use greeting::{Caller, GreetingError, Hello, Seat, dial, greet};
-pub use message::{FromManager, FromNode};
+pub use message::{FromManager, FromNode, Words};

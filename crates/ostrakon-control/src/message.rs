@@ -4,7 +4,29 @@
 //! the greeting keep that from happening.
 
 use ostrakon_core::{Entry, Index, Snapshot, ToCoordinator, ToRegion};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::frame;
+
+/// What one side says, and how much of it may come.
+pub trait Words: DeserializeOwned {
+    /// The largest frame, in bytes.
+    const MOST: usize;
+    /// So many are read each second, one of up to a kibibyte counting as one; `None`: as they come.
+    const PER_SECOND: Option<u32>;
+}
+
+impl Words for FromNode {
+    /// The largest by far is a list of shards that were given up: 100,000 of them fit in.
+    const MOST: usize = 8 << 20;
+    /// A node has very little to say, except when it gives up thousands of shards.
+    const PER_SECOND: Option<u32> = Some(4096);
+}
+
+impl Words for FromManager {
+    const MOST: usize = frame::MOST;
+    const PER_SECOND: Option<u32> = None;
+}
 
 /// From a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

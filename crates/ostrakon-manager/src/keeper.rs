@@ -5,9 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ostrakon_core::{
-    AppendOutcome, ConfirmOutcome, Entry, Incarnation, Index, Snapshot, Term,
-};
+use ostrakon_core::{AppendOutcome, ConfirmOutcome, Entry, Incarnation, Index, Snapshot, Term};
 use ostrakon_storage::{Append, AppendError, Renewal, Storage};
 use tokio::sync::mpsc;
 
@@ -161,7 +159,11 @@ impl Keeper {
 }
 
 /// Tells the engine whenever something may be new in the log.
-pub(crate) async fn watch(storage: Arc<dyn Storage>, mut applied: tokio::sync::watch::Receiver<Index>, inputs: mpsc::Sender<Input>) {
+pub(crate) async fn watch(
+    storage: Arc<dyn Storage>,
+    mut applied: tokio::sync::watch::Receiver<Index>,
+    inputs: mpsc::Sender<Input>,
+) {
     loop {
         let behind = *applied.borrow_and_update();
         tokio::select! {
@@ -205,7 +207,9 @@ async fn read_all(
 fn outcome(error: &AppendError) -> AppendOutcome {
     match error {
         AppendError::Conflict { .. } | AppendError::Renewed { .. } => AppendOutcome::Conflict,
-        AppendError::Unavailable { .. } | AppendError::TooLarge { .. } => AppendOutcome::Unavailable,
+        AppendError::Unavailable { .. } | AppendError::TooLarge { .. } => {
+            AppendOutcome::Unavailable
+        }
         // Whatever is added later: the log can tell.
         AppendError::Unknown { .. } | _ => AppendOutcome::Unknown,
     }

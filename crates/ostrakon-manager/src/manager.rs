@@ -110,6 +110,7 @@ impl Manager {
             manager: settings.name,
             connections: settings.connections,
             inputs: inputs.clone(),
+            view: Arc::clone(&view),
         });
         let mut tasks = JoinSet::new();
         let engine = tasks.spawn(engine.run(incoming));
@@ -156,11 +157,8 @@ async fn listen(settings: &ManagerSettings) -> Result<(TcpListener, SocketAddr),
     };
     let listener = TcpListener::bind(&settings.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    settings.security.check(
-        &settings.cluster,
-        Role::Manager,
-        &settings.name,
-        address,
-    )?;
+    settings
+        .security
+        .check(&settings.cluster, Role::Manager, &settings.name, address)?;
     Ok((listener, address))
 }

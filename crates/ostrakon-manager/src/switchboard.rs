@@ -1,17 +1,20 @@
 //! `Switchboard`: the connections of nodes and clients.
 //!
 //! Whoever calls is greeted, and from then on heard; what is said to a node goes to all connections that have its name, because an
-//! old process may still hold one, and what is said names the run that is meant.
+//! old process may still hold one, and what is said names the run that is meant. Whoever says what only somebody else may say is hung
+//! up on. Invariant: nothing here waits for a caller, and no caller makes others wait.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     net::SocketAddr,
-    sync::{Arc, Weak},
+    sync::{Arc, PoisonError, RwLock, Weak},
     time::Duration,
 };
 
-use ostrakon_control::{Conversation, FromManager, FromNode, Mouth, Seat, greet};
-use ostrakon_core::{Incarnation, Index, NodeName};
+use ostrakon_control::{
+    Conversation, Ended, FrameError, Framed, FromManager, FromNode, Mouth, Seat, greet,
+};
+use ostrakon_core::{Incarnation, Index, NodeName, ToCoordinator};
 use ostrakon_tls::Security;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -31,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const EXHAUSTED: Duration = Duration::from_millis(100);
 /// So many entries of the log go into one frame.
 const ENTRIES: usize = 256;
+/// Whoever lets so many frames wait hears more of the log when it has taken some.
+const NEWS_AHEAD: usize = 32;
 
 /// Lets callers in.
 pub(crate) struct Door {
@@ -39,6 +44,8 @@ pub(crate) struct Door {
     pub(crate) manager: String,
     pub(crate) connections: usize,
     pub(crate) inputs: mpsc::Sender<Input>,
+    /// Who is registered.
+    pub(crate) view: Arc<RwLock<View>>,
 }
 
 impl Door {
@@ -72,12 +79,53 @@ impl Door {
     }
 }
 
+impl Door {
+    /// Whether a caller may say this; else why not.
+    fn may_say(&self, name: &NodeName, seat: Seat, words: &FromNode) -> Result<(), String> {
+        let FromNode::Say(message) = words else {
+            return Ok(());
+        };
+        if seat == Seat::Client {
+            return Err("a client speaks as a node does".to_owned());
+        }
+        let run = match message {
+            ToCoordinator::Register { registration, .. } if registration.name != *name => {
+                let claimed = &registration.name;
+                return Err(format!("it registers under another's name, `{claimed}`"));
+            }
+            ToCoordinator::Renew { incarnation, .. }
+            | ToCoordinator::Released { incarnation, .. }
+            | ToCoordinator::Leave { incarnation }
+            | ToCoordinator::Gone { incarnation } => *incarnation,
+            ToCoordinator::Register { .. }
+            | ToCoordinator::Unreachable { .. }
+            | ToCoordinator::Wanted { .. } => return Ok(()),
+        };
+        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
+        match view.state().member(run) {
+            Some(member) if member.registration.name != *name => {
+                let owner = &member.registration.name;
+                Err(format!("it speaks for run {run}, which is of `{owner}`"))
+            }
+            // One that is not known here, perhaps not yet, has nothing to lose.
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// Greets a caller and listens until it goes.
 async fn attend(door: Weak<Door>, number: u64, stream: TcpStream, from: SocketAddr) {
     let Some(door) = door.upgrade() else {
         return;
     };
-    let greeted = greet(stream, &door.security, &door.cluster, &door.manager, GREETING).await;
+    let greeted = greet(
+        stream,
+        &door.security,
+        &door.cluster,
+        &door.manager,
+        GREETING,
+    )
+    .await;
     let caller = match greeted {
         Ok(caller) => caller,
         Err(error) => {
@@ -86,7 +134,7 @@ async fn attend(door: Weak<Door>, number: u64, stream: TcpStream, from: SocketAd
             return;
         }
     };
-    let name = caller.name.clone();
+    let (name, seat) = (caller.name.clone(), caller.seat);
     let (conversation, mouth) = Conversation::<FromManager>::new(caller.wire);
     let arrived = Input::Arrived {
         line: number,
@@ -98,12 +146,20 @@ async fn attend(door: Weak<Door>, number: u64, stream: TcpStream, from: SocketAd
         return;
     }
     tracing::info!(%name, %from, "a caller has connected");
-    let heard = |words: FromNode| Input::Heard {
-        line: number,
-        words,
+    let heard = |words: FromNode| {
+        door.may_say(&name, seat, &words)?;
+        Ok(Input::Heard {
+            line: number,
+            words,
+        })
     };
     let ended = conversation.run(PATIENCE, &door.inputs, heard).await;
-    tracing::info!(%name, %from, reason = %ended, "a caller has gone");
+    if matches!(&ended, Ended::Closed | Ended::Frame(FrameError::Broken(_))) {
+        tracing::info!(%name, %from, reason = %ended, "a caller has gone");
+    } else {
+        metrics::counter!("ostrakon_manager_callers_hung_up_total").increment(1);
+        tracing::warn!(%name, %from, reason = %ended, "a caller is hung up on");
+    }
     // The engine may be gone.
     let _ = door.inputs.send(Input::Hung { line: number }).await;
 }
@@ -112,6 +168,22 @@ async fn attend(door: Weak<Door>, number: u64, stream: TcpStream, from: SocketAd
 #[derive(Default)]
 pub(crate) struct Switchboard {
     lines: BTreeMap<u64, Line>,
+    /// The lines of each name.
+    names: BTreeMap<NodeName, BTreeSet<u64>>,
+    bulletins: Bulletins,
+}
+
+/// What those who follow the log are told, by how much they know, up to the same end of the log.
+#[derive(Default)]
+struct Bulletins {
+    end: Index,
+    ready: BTreeMap<Index, Bulletin>,
+}
+
+/// A piece of news, and how much one knows with it.
+struct Bulletin {
+    told: Index,
+    frame: Framed<FromManager>,
 }
 
 struct Line {
@@ -132,6 +204,7 @@ impl Switchboard {
         seat: Seat,
         mouth: Mouth<FromManager>,
     ) {
+        self.names.entry(name.clone()).or_default().insert(line);
         let caller = Line {
             name,
             seat,
@@ -144,14 +217,33 @@ impl Switchboard {
 
     /// Returns the run that spoke there.
     pub(crate) fn hung(&mut self, line: u64) -> Option<Incarnation> {
-        let run = self.lines.remove(&line)?.run?;
+        let Line { name, run, .. } = self.lines.remove(&line)?;
+        if let Some(lines) = self.names.get_mut(&name) {
+            lines.remove(&line);
+            if lines.is_empty() {
+                self.names.remove(&name);
+            }
+        }
+        let run = run?;
         let elsewhere = self.lines.values().any(|other| other.run == Some(run));
         (!elsewhere).then_some(run)
     }
 
     pub(crate) fn spoke(&mut self, line: u64, run: Incarnation) {
-        if let Some(line) = self.lines.get_mut(&line) {
-            line.run = Some(run);
+        let Some(speaker) = self.lines.get_mut(&line) else {
+            return;
+        };
+        if speaker.run.replace(run) == Some(run) {
+            return;
+        }
+        let name = speaker.name.clone();
+        let namesakes = self.names.get(&name).into_iter().flatten();
+        let mut runs = namesakes.filter_map(|other| self.lines.get(other)?.run);
+        if let Some(other) = runs.find(|other| *other != run) {
+            tracing::warn!(
+                %name, %run, %other,
+                "two processes of this name are connected: if neither is about to go, give each a name of its own"
+            );
         }
     }
 
@@ -171,8 +263,8 @@ impl Switchboard {
     }
 
     pub(crate) fn say_to(&self, name: &NodeName, words: &FromManager) {
-        for line in self.lines.values().filter(|line| line.name == *name) {
-            line.mouth.say(words.clone());
+        for line in self.names.get(name).into_iter().flatten() {
+            self.say(*line, words.clone());
         }
     }
 
@@ -192,21 +284,11 @@ impl Switchboard {
     pub(crate) fn tell_news(&mut self, view: &View) {
         for line in self.lines.values_mut() {
             while let Some(told) = line.told
-                && line.mouth.room() > ENTRIES
-                && let Some(news) = view.news(told, ENTRIES)
+                && line.mouth.waiting() < NEWS_AHEAD
+                && let Some(bulletin) = self.bulletins.behind(told, view)
             {
-                let (told, words) = match news {
-                    News::Entries { behind, entries } => {
-                        let told = Index::new(behind.get() + entries.len() as u64);
-                        (told, FromManager::Entries { behind, entries })
-                    }
-                    News::Whole(snapshot) => {
-                        let told = view.state().applied();
-                        (told, FromManager::State(Box::new(snapshot)))
-                    }
-                };
-                line.mouth.say(words);
-                line.told = Some(told);
+                line.mouth.say_framed(&bulletin.frame);
+                line.told = Some(bulletin.told);
             }
         }
     }
@@ -215,3 +297,37 @@ impl Switchboard {
         self.lines.values().filter(|line| line.seat == seat).count()
     }
 }
+
+impl Bulletins {
+    /// What somebody has to be told who knows the log as far as this. Most know the same, so it is made once.
+    fn behind(&mut self, told: Index, view: &View) -> Option<&Bulletin> {
+        let end = view.state().applied();
+        if told >= end {
+            return None;
+        }
+        if self.end != end {
+            self.end = end;
+            self.ready.clear();
+        }
+        if let Entry::Vacant(place) = self.ready.entry(told) {
+            let (told, words) = match view.news(told, ENTRIES)? {
+                News::Entries { behind, entries } => {
+                    let told = Index::new(behind.get() + entries.len() as u64);
+                    (told, FromManager::Entries { behind, entries })
+                }
+                News::Whole(snapshot) => (end, FromManager::State(Box::new(snapshot))),
+            };
+            match Framed::new(&words) {
+                Ok(frame) => drop(place.insert(Bulletin { told, frame })),
+                Err(error) => {
+                    tracing::error!(%error, "nobody can be told what is new in the log");
+                    return None;
+                }
+            }
+        }
+        self.ready.get(&told)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,7 @@ use ostrakon_core::{GroupName, Incarnation, NodeName, ShardId, Time};
 use smallvec::SmallVec;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+pub use self::limits::Limits;
 pub(crate) use self::{
     arrival::{Arrival, Load, TurnedAway},
     handshake::Me,
@@ -53,7 +54,6 @@ pub(crate) use self::{
     parcel::{Parcel, write_options},
     requests::asker_id,
 };
-pub use self::limits::Limits;
 
 use self::{
     connection::End,

@@ -18,7 +18,8 @@ use std::{
 
 use ostrakon_control::{Hello, Seat};
 use ostrakon_core::{
-    GroupName, GroupSpec, Incarnation, InvalidId, LeaseTiming, NodeName, NodeVersion, Registration, RoleName, ShardGroup,
+    GroupName, GroupSpec, Incarnation, InvalidId, LeaseTiming, NodeName, NodeVersion, Registration,
+    RoleName, ShardGroup,
 };
 use ostrakon_storage::Storage;
 use ostrakon_tls::{Role, Security};

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ostrakon_core::{Epoch, Incarnation, NodeName, ShardGroup, ShardId};
+use ostrakon_core::{Epoch, GroupName, Incarnation, NodeName, ShardGroup, ShardId};
 use ostrakon_tls::Role;
 use tokio::net::TcpListener;
 
@@ -164,6 +164,11 @@ impl LeaseControl {
 pub async fn fence(node: &Node, kind: &str, shard: ShardId) {
     let hosted = node.0.hosts.iter().find(|hosted| hosted.kind == kind);
     hosted.expect("hosted").host.fence_shard(shard).await;
+}
+
+/// The same as far as the whole node is concerned: if its lease is over, what its entities had left to be sent is given up.
+pub async fn lose(node: &Node, shard: ShardId) {
+    hub(node).fence_shard(&GroupName::default(), shard).await;
 }
 
 /// A shard that was fenced is this node's again.

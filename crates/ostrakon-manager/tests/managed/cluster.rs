@@ -1,9 +1,14 @@
 //! A cluster under test: a manager, nodes, and an entity that counts.
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    sync::{Arc, Mutex, OnceLock},
+    time::{Duration, Instant},
+};
 
 use ostrakon::{Managed, Node, NodeBuilder, entity};
 use ostrakon_manager::{Manager, ManagerSettings, View};
+use tokio::sync::Notify;
 
 /// Counts, and remembers on which node it does.
 #[derive(Default)]
@@ -71,4 +76,68 @@ pub(crate) fn is_spread(view: &View, wanted: &[(&str, usize)]) -> bool {
         .iter()
         .map(|(name, count)| ((*name).to_owned(), *count));
     spread(view) == wanted.collect::<Vec<_>>()
+}
+
+/// What all managers and nodes of this process log: tests look for names that no other test uses.
+#[derive(Default)]
+pub(crate) struct Log {
+    text: Mutex<Vec<u8>>,
+    more: Notify,
+}
+
+impl Log {
+    /// Listens from the first time on.
+    pub(crate) fn listen() -> &'static Arc<Self> {
+        static LOG: OnceLock<Arc<Log>> = OnceLock::new();
+        LOG.get_or_init(|| {
+            let log = Arc::new(Self::default());
+            let writer = Arc::clone(&log);
+            tracing_subscriber::fmt()
+                .with_max_level(tracing::Level::INFO)
+                .with_ansi(false)
+                .with_writer(move || Pen(Arc::clone(&writer)))
+                .init();
+            log
+        })
+    }
+
+    /// Waits until there is a line with all these words.
+    pub(crate) async fn says(&self, words: &[&str]) {
+        let said = async {
+            loop {
+                let more = self.more.notified();
+                if self.has(words) {
+                    return;
+                }
+                more.await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(20), said)
+            .await
+            .is_err()
+        {
+            panic!("nothing with {words:?} in the log");
+        }
+    }
+
+    fn has(&self, words: &[&str]) -> bool {
+        let text = self.text.lock().unwrap();
+        let text = String::from_utf8_lossy(&text);
+        text.lines()
+            .any(|line| words.iter().all(|word| line.contains(word)))
+    }
+}
+
+struct Pen(Arc<Log>);
+
+impl io::Write for Pen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.text.lock().unwrap().extend_from_slice(bytes);
+        self.0.more.notify_waiters();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -34,7 +34,9 @@ impl Shop {
 
     async fn manager(&self) -> Manager {
         let storage = Arc::clone(&self.storage);
-        Manager::start_over(storage, self.settings.clone()).await.unwrap()
+        Manager::start_over(storage, self.settings.clone())
+            .await
+            .unwrap()
     }
 
     async fn node(&self, name: &str) -> Node {
@@ -50,7 +52,10 @@ impl Shop {
 async fn leases_in_the_storage_outlive_the_managers() {
     let (shop, manager) = Shop::open().await;
     let one = shop.node("node-1").await;
-    until(&manager, "all shards", |view| is_spread(view, &[("node-1", 300)])).await;
+    until(&manager, "all shards", |view| {
+        is_spread(view, &[("node-1", 300)])
+    })
+    .await;
     let counter = one.entity::<Counter>("a");
     assert_eq!(counter.add(1).await.unwrap(), 1);
     manager.stop().await;
@@ -61,7 +66,10 @@ async fn leases_in_the_storage_outlive_the_managers() {
         assert_eq!(asked.await.expect("an answer at once").unwrap(), second + 2);
     }
     let manager = shop.manager().await;
-    until(&manager, "its lead", |view| view.leader().is_some_and(|leader| leader.is_me)).await;
+    until(&manager, "its lead", |view| {
+        view.leader().is_some_and(|leader| leader.is_me)
+    })
+    .await;
     assert_eq!(counter.add(1).await.unwrap(), 9);
 }
 
@@ -69,14 +77,19 @@ async fn leases_in_the_storage_outlive_the_managers() {
 async fn a_node_starts_while_the_managers_are_away_and_gets_shards_when_one_is_back() {
     let (shop, manager) = Shop::open().await;
     let one = shop.node("node-1").await;
-    until(&manager, "all shards", |view| is_spread(view, &[("node-1", 300)])).await;
+    until(&manager, "all shards", |view| {
+        is_spread(view, &[("node-1", 300)])
+    })
+    .await;
     manager.stop().await;
     let two = shop.node("node-2").await;
     assert_eq!(two.entity::<Counter>("a").add(1).await.unwrap(), 1);
     assert_eq!(one.entity::<Counter>("a").add(1).await.unwrap(), 2);
     let manager = shop.manager().await;
     until(&manager, "its share", |view| {
-        crate::cluster::spread(view).iter().any(|(name, share)| name == "node-2" && *share > 0)
+        crate::cluster::spread(view)
+            .iter()
+            .any(|(name, share)| name == "node-2" && *share > 0)
     })
     .await;
     assert_eq!(two.entity::<Counter>("b").add(1).await.unwrap(), 1);
@@ -90,7 +103,10 @@ async fn a_node_that_counts_no_more_loses_its_shards_when_its_lease_has_run_out(
     until(&manager, "equal shares", |view| is_spread(view, &shares)).await;
     // Its process would be proof; here it is this one, which lives.
     drop(two);
-    until(&manager, "the end of its lease", |view| is_spread(view, &[("node-1", 300)])).await;
+    until(&manager, "the end of its lease", |view| {
+        is_spread(view, &[("node-1", 300)])
+    })
+    .await;
     for id in 0..20 {
         let counter = one.entity::<Counter>(format!("counter-{id}"));
         assert_eq!(counter.add(1).await.unwrap(), 1);

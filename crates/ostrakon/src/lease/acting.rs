@@ -25,9 +25,6 @@ pub(crate) enum Acting {
 }
 
 pub(crate) struct Watched {
-    clock: HolderClock,
-    /// A step that takes longer than this is counted; `None` while nobody knows how long it may take.
-    slow_after: Option<Duration>,
     on_this_thread: PhantomData<*const ()>,
 }
 
@@ -47,8 +44,17 @@ pub(crate) struct Acts {
 }
 
 struct Thread {
-    /// With which lease each is under; the innermost is the last.
-    steps: Mutex<Vec<(LeaseId, Acts)>>,
+    /// The innermost is the last.
+    steps: Mutex<Vec<Step>>,
+}
+
+struct Step {
+    /// Which lease it is under.
+    lease: LeaseId,
+    acts: Acts,
+    clock: HolderClock,
+    /// It is counted if it takes longer than this; `None`: nobody knows how long it may take.
+    slow_after: Option<Duration>,
 }
 
 /// The address of a lease, which no other has while it lives.
@@ -100,15 +106,18 @@ impl Acting {
             let begins = may_begin(since);
             if begins {
                 let who = who();
-                steps.push((id_of(lease), Acts { who, since }));
+                steps.push(Step {
+                    lease: id_of(lease),
+                    acts: Acts { who, since },
+                    clock: lease.clock,
+                    slow_after: lease.slow_after(),
+                });
             }
             begins
         });
         begun.then(|| {
             DEPTH.set(DEPTH.get() + 1);
             Watched {
-                clock: lease.clock,
-                slow_after: lease.slow_after(),
                 on_this_thread: PhantomData,
             }
         })
@@ -119,10 +128,18 @@ impl Drop for Watched {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         let ended = HERE.with(|here| here.steps.lock().pop());
-        if let (Some(slow_after), Some((_, acts))) = (self.slow_after, ended) {
-            let held = self.clock.now().saturating_since(acts.since);
+        if let Some(step) = ended {
+            step.note_time();
+        }
+    }
+}
+
+impl Step {
+    fn note_time(&self) {
+        if let Some(slow_after) = self.slow_after {
+            let held = self.clock.now().saturating_since(self.acts.since);
             if held > slow_after {
-                acts.was_slow(held);
+                self.acts.was_slow(held);
             }
         }
     }
@@ -169,8 +186,8 @@ pub(super) fn all_of(lease: &Lease) -> Vec<Acts> {
     let mut all = Vec::new();
     for thread in threads {
         let steps = thread.steps.lock();
-        let innermost = steps.iter().rfind(|(id, _)| *id == id_of(lease));
-        all.extend(innermost.map(|(_, acts)| acts.clone()));
+        let innermost = steps.iter().rfind(|step| step.lease == id_of(lease));
+        all.extend(innermost.map(|step| step.acts.clone()));
     }
     all
 }

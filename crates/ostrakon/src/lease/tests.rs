@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use ostrakon_core::EntityId;
 
 use super::*;
@@ -143,5 +144,55 @@ fn what_begins_after_the_end_is_not_in_the_list() {
     lease.end();
     assert!(lease.acts(who).is_none());
     assert_eq!(lease.acting(), []);
+    assert!(!is_acting_here());
+}
+
+/// How many slow steps of which kind have been counted while `work` was done.
+fn slow_polls(work: impl FnOnce()) -> Vec<(String, u64)> {
+    let recorder = DebuggingRecorder::new();
+    metrics::with_local_recorder(&recorder, work);
+    let counted = recorder.snapshotter().snapshot().into_vec().into_iter();
+    let slow = counted.filter_map(|(key, _, _, value)| {
+        let DebugValue::Counter(count) = value else {
+            return None;
+        };
+        assert_eq!(key.key().name(), "ostrakon_slow_polls_total");
+        let kind = key.key().labels().next().map(|label| label.value());
+        Some((kind.unwrap_or("none").to_owned(), count))
+    });
+    slow.collect()
+}
+
+fn act_for(lease: &Lease, who: Who, time: Duration) {
+    let acting = lease.acts(|| who);
+    let began = lease.clock().now();
+    lease.clock().sleep_until(began + time);
+    drop(acting);
+}
+
+#[test]
+fn steps_that_take_more_than_half_of_the_slack_are_counted_by_kind() {
+    let lease = Lease::for_ever();
+    lease.end();
+    extend_by(&lease, LONG);
+    let (quick, slow) = (Duration::ZERO, Duration::from_millis(30));
+    let counted = slow_polls(|| act_for(&lease, who(), slow));
+    assert_eq!(counted, [], "nobody has said what is slow");
+    lease.set_slack(Duration::from_millis(50));
+    let counted = slow_polls(|| {
+        act_for(&lease, who(), quick);
+        act_for(&lease, who(), slow);
+        act_for(&lease, who(), slow);
+        act_for(&lease, Who::Work(None), slow);
+    });
+    let kind = |kind: &str, count| (kind.to_owned(), count);
+    assert_eq!(counted, [kind("room", 2), kind("unknown", 1)]);
+    lease.extend(None);
+    assert_eq!(slow_polls(|| act_for(&lease, who(), slow)), []);
+}
+
+#[test]
+fn what_is_done_for_an_entity_counts_as_its_own_act() {
+    assert!(for_entity(is_acting_here));
     assert!(!is_acting_here());
 }

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-
 const MAGIC: [u8; 8] = *b"OSTRAKON";
 /// The versions of the protocol that this program speaks.
 const OLDEST: u16 = 1;

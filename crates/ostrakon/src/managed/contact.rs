@@ -1,10 +1,10 @@
 //! `Contact`: the connection to one manager, kept for as long as the node lives.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, time::Duration};
 
 use ostrakon_control::{Conversation, FromManager, FromNode, GreetingError, Hello, dial};
-use ostrakon_tls::Security;
-use tokio::sync::mpsc;
+use ostrakon_tls::{Security, Wire};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::Event;
 
@@ -32,8 +32,11 @@ impl Contact {
         loop {
             let trouble = match self.talk().await {
                 Talk::Over => return,
-                Talk::Ended(why) => {
-                    pause = FIRST_PAUSE;
+                Talk::Ended { why, after } => {
+                    // One that ends at once, again and again, is not dialed without pause.
+                    if after > LONGEST_PAUSE {
+                        pause = FIRST_PAUSE;
+                    }
                     why
                 }
                 Talk::NotBegun(error) => error.to_string(),
@@ -51,14 +54,11 @@ impl Contact {
     }
 
     async fn talk(&self) -> Talk {
-        let dialed = match self.resolve().await {
-            Ok(address) => dial(address, &self.security, &self.hello, GREETING).await,
-            Err(error) => Err(error.into()),
-        };
-        let (wire, manager) = match dialed {
+        let (wire, manager) = match self.dial().await {
             Ok(dialed) => dialed,
             Err(error) => return Talk::NotBegun(error),
         };
+        let began = Instant::now();
         tracing::info!(manager, address = %self.manager, "in contact with a manager");
         let (conversation, mouth) = Conversation::<FromNode>::new(wire);
         let contact = self.number;
@@ -66,20 +66,31 @@ impl Contact {
         if self.events.send(met).await.is_err() {
             return Talk::Over;
         }
-        let heard = |words: FromManager| Event::Heard { contact, words };
+        let heard = |words: FromManager| Ok(Event::Heard { contact, words });
         let ended = conversation.run(PATIENCE, &self.events, heard).await;
         match self.events.is_closed() {
             true => Talk::Over,
-            false => Talk::Ended(ended.to_string()),
+            false => Talk::Ended {
+                why: ended.to_string(),
+                after: began.elapsed(),
+            },
         }
     }
 
-    async fn resolve(&self) -> io::Result<SocketAddr> {
-        let mut found = tokio::net::lookup_host(&self.manager).await?;
-        found.next().ok_or_else(|| {
-            let reason = format!("`{}` has no address", self.manager);
-            io::Error::new(io::ErrorKind::NotFound, reason)
-        })
+    /// Dials each of the manager's addresses until one answers.
+    async fn dial(&self) -> Result<(Box<dyn Wire>, String), GreetingError> {
+        let looking = tokio::net::lookup_host(&self.manager);
+        let found = tokio::time::timeout(GREETING, looking).await;
+        let found = found.map_err(|_| GreetingError::Late(GREETING))??;
+        let reason = format!("`{}` has no address", self.manager);
+        let mut failed = io::Error::new(io::ErrorKind::NotFound, reason).into();
+        for address in found {
+            match dial(address, &self.security, &self.hello, GREETING).await {
+                Ok(dialed) => return Ok(dialed),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
     }
 }
 
@@ -88,5 +99,8 @@ enum Talk {
     /// The node is gone.
     Over,
     NotBegun(GreetingError),
-    Ended(String),
+    Ended {
+        why: String,
+        after: Duration,
+    },
 }

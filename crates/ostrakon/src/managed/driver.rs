@@ -14,8 +14,9 @@ use std::{
 use ostrakon_clock::HolderClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
-    ControlState, Entry, Epoch, Incarnation, Index, MemberState, NodeName, Region, RegionAction, RegionInput,
-    Registration, ShardKey, ShardMap, Snapshot, Time, ToCoordinator, ToRegion, Version,
+    ControlState, Entry, Epoch, Incarnation, Index, MemberState, NodeName, Region, RegionAction,
+    RegionInput, Registration, ShardKey, ShardMap, Snapshot, Time, ToCoordinator, ToRegion,
+    Version,
 };
 use ostrakon_storage::{Read, Renewal, Storage};
 use tokio::sync::{mpsc, watch};
@@ -83,7 +84,11 @@ impl Standing {
         matches!(self, Self::Left)
     }
 
-    pub(crate) fn into_result(self, managers: &[String], within: Duration) -> Result<(), StartError> {
+    pub(crate) fn into_result(
+        self,
+        managers: &[String],
+        within: Duration,
+    ) -> Result<(), StartError> {
         let trouble = match self {
             Self::Joined => return Ok(()),
             Self::Refused(reason) => return Err(StartError::Refused { reason }),
@@ -364,7 +369,9 @@ impl Driver {
             return;
         }
         let runs = self.state.members();
-        let run = runs.filter(|(_, member)| member.registration.name == node).last();
+        let run = runs
+            .filter(|(_, member)| member.registration.name == node)
+            .last();
         let Some((incarnation, _)) = run else {
             return;
         };
@@ -466,7 +473,8 @@ impl Driver {
             return;
         }
         let next = Next::Nothing;
-        self.emptying.insert(shard.clone(), Emptying { epoch, next });
+        self.emptying
+            .insert(shard.clone(), Emptying { epoch, next });
         let (events, hub, shard) = (self.events.clone(), Arc::clone(hub), shard.clone());
         let runtime = hub.runtime.clone();
         runtime.spawn(async move {

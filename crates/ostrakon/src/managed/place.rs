@@ -31,7 +31,10 @@ pub(crate) fn here() -> BTreeMap<String, String> {
 fn run_mark() -> Option<String> {
     static MARK: OnceLock<Option<String>> = OnceLock::new();
     let mark = || {
-        let mut log = fs::OpenOptions::new().append(true).open(TERMINATION_LOG).ok()?;
+        let mut log = fs::OpenOptions::new()
+            .append(true)
+            .open(TERMINATION_LOG)
+            .ok()?;
         let mark = format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
         writeln!(log, "ostrakon run {mark}").ok()?;
         Some(mark)
@@ -53,7 +56,9 @@ fn process() -> Vec<(String, String)> {
         ])
     };
     let facts = facts().unwrap_or_default().into_iter();
-    facts.map(|(name, value)| (name.to_owned(), value)).collect()
+    facts
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// The 22nd field. The second, the program's name, may contain blanks and brackets.

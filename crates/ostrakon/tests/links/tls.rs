@@ -434,7 +434,10 @@ async fn a_node_does_not_start_with_the_certificate_of_somebody_else() {
         .fixed(secured(other.node("node-1")))
         .start()
         .await;
-    assert!(matches!(error, Err(StartError::Unfit(Unfit::OtherCertificate { .. }))));
+    assert!(matches!(
+        error,
+        Err(StartError::Unfit(Unfit::OtherCertificate { .. }))
+    ));
 }
 
 #[tokio::test]

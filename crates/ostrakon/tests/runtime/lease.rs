@@ -304,47 +304,77 @@ async fn what_an_entity_says_after_the_deadline_does_not_leave_the_node() {
     }
 }
 
-/// Two nodes, and an entity on the first that has told something to one on the second whose way there is being mended: the third shard
-/// has no owner for the time being. Then the lease of the first ends, and the shard is given to the second again.
+/// Two nodes, and an entity on the first that has told something to one on the second while nobody owned the shard of that: it waits to be
+/// sent. And the lease of the first is over.
 async fn told_while_nobody_owned_it() -> Pair {
     let pair = pair().await;
     let Pair { nodes, ids, .. } = &pair;
-    let (group, third) = (GroupName::default(), ShardId::new(3).unwrap());
-    let (lease, owned) = (testing::lease(&nodes[0]), testing::map(&nodes[0]));
+    let lease = testing::lease(&nodes[0]);
     lease.end();
     lease.extend(Some(lease.now() + MINUTE));
-    let unowned = owned.with(&group, third, None);
-    testing::adopt(&nodes[0], &unowned.renumbered(Version::new(2))).await;
-    // This ends the lease; and what it tells waits in the lane.
-    let act = probe(&nodes[0], &ids[0]).ask(|reply| Do::ActTooLate(ids[2].clone(), reply));
+    let unowned = testing::map(&nodes[0]).with(&GroupName::default(), third(), None);
+    testing::adopt(&nodes[0], &unowned).await;
+    let late = probe(&nodes[0], &ids[0]);
+    let act = late.ask(|reply| Do::ActTooLate(ids[2].clone(), reply));
     act.await.unwrap();
     assert!(lease.is_over());
-    testing::adopt(&nodes[0], &owned.renumbered(Version::new(3))).await;
-    settle().await;
-    // The node itself can send.
-    assert_eq!(sum(&probe(&nodes[0], &ids[1])).await, Ok(0));
-    settle().await;
-    assert_eq!(sum(&probe(&nodes[1], &ids[2])).await, Ok(0));
     pair
 }
 
+fn third() -> ShardId {
+    ShardId::new(3).unwrap()
+}
+
+/// Somebody owns the shard again, and what was told has had time to get there.
+async fn give_owner(Pair { nodes, ids, .. }: &Pair) {
+    let owner = Assignment {
+        owner: nodes[1].name().clone(),
+        epoch: Epoch::new(1),
+    };
+    let map = testing::map(&nodes[0]).with(&GroupName::default(), third(), Some(owner));
+    testing::adopt(&nodes[0], &map).await;
+    for _ in 0..3 {
+        settle().await;
+        // The node itself can send, on another lane.
+        assert_eq!(sum(&probe(&nodes[0], &ids[1])).await, Ok(0));
+    }
+}
+
 #[tokio::test]
-async fn what_an_entity_said_on_a_way_that_was_being_mended_waits_for_the_lease() {
-    let Pair { nodes, ids, .. } = told_while_nobody_owned_it().await;
+async fn what_an_entity_said_and_had_no_owner_waits_for_the_lease_when_it_has_one() {
+    let pair = told_while_nobody_owned_it().await;
+    give_owner(&pair).await;
+    let Pair { nodes, ids, .. } = pair;
+    let other = probe(&nodes[1], &ids[2]);
+    assert_eq!(sum(&other).await, Ok(0));
     testing::lease(&nodes[0]).extend(None);
-    while sum(&probe(&nodes[1], &ids[2])).await != Ok(1) {
+    while sum(&other).await != Ok(1) {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn what_a_lost_entity_said_on_a_way_that_was_being_mended_is_never_sent() {
-    let Pair { nodes, ids, .. } = told_while_nobody_owned_it().await;
-    testing::lose(&nodes[0], "probe", shard()).await;
-    testing::lease(&nodes[0]).extend(None);
-    // What is told on the same way now comes after it.
-    probe(&nodes[0], &ids[2]).tell(Do::Add(10)).await.unwrap();
-    assert_eq!(sum(&probe(&nodes[0], &ids[2])).await, Ok(10));
+async fn what_a_lost_entity_said_is_never_sent_wherever_it_waited() {
+    for before in [true, false] {
+        let pair = told_while_nobody_owned_it().await;
+        let (lost, first) = (&pair.nodes[0], ShardId::new(1).unwrap());
+        if before {
+            testing::lose(lost, first).await;
+            give_owner(&pair).await;
+        } else {
+            give_owner(&pair).await;
+            testing::lose(lost, first).await;
+        }
+        testing::lease(lost).extend(None);
+        // What is told on the same way now comes after it.
+        let other = probe(lost, &pair.ids[2]);
+        other.tell(Do::Add(10)).await.unwrap();
+        assert_eq!(
+            sum(&other).await,
+            Ok(10),
+            "lost before it had an owner: {before}"
+        );
+    }
 }
 
 /// Two nodes that are connected.

@@ -97,12 +97,14 @@ async fn lenient() {
     let entity = probe(&node, "a");
     entity.tell(Do::Block).await.unwrap();
     entity.tell(Do::Add(2)).await.unwrap();
-    while overruns(&seen) == 0 {
+    while counted(&seen, "ostrakon_lease_overruns_total") == 0 {
         tokio::time::sleep(SLACK / 10).await;
     }
+    assert_eq!(counted(&seen, "ostrakon_slow_polls_total"), 0, "it goes on");
     world.gate.add_permits(1);
-    lease.extend(None);
+    lease.extend(Some(lease.now() + 100 * SLACK));
     assert_eq!(crate::probe::sum(&entity).await, Ok(2));
+    assert_eq!(counted(&seen, "ostrakon_slow_polls_total"), 1);
 }
 
 async fn waiting() {
@@ -122,10 +124,11 @@ async fn waiting() {
     world.seen("a: end x", 1).await;
 }
 
-fn overruns(seen: &Snapshotter) -> u64 {
+/// A counter; the snapshot takes what it has counted since the last.
+fn counted(seen: &Snapshotter, name: &str) -> u64 {
     let mut metrics = seen.snapshot().into_vec().into_iter();
     let counted = metrics.find_map(|(key, _, _, value)| match value {
-        DebugValue::Counter(n) if key.key().name() == "ostrakon_lease_overruns_total" => Some(n),
+        DebugValue::Counter(n) if key.key().name() == name => Some(n),
         DebugValue::Counter(_) | DebugValue::Gauge(_) | DebugValue::Histogram(_) => None,
     });
     counted.unwrap_or(0)

@@ -1,6 +1,7 @@
 //! What an outbox holds back while the lease is over.
 //!
-//! What an entity sends is entered here when it is put in, which happens within a poll that the lease allowed. Right before a batch is taken
+//! What an entity sends is entered here when it is put in, which happens within a poll that the lease allowed, or, for what has waited in a
+//! lane that was being mended, later and in the entity's name (see `Origin` in `link/parcel.rs`). Right before a batch is taken
 //! to be written the lease is looked at once more: if it is over, the frames of entities, and what must stay behind them, are moved among
 //! the large ones, which wait and keep their order; the rest goes. They go when the lease is extended, or are dropped when the
 //! node has lost its shards. So nothing that an entity has said is written after the deadline, except the rest of a batch
