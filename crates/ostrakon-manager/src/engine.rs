@@ -29,6 +29,8 @@ use crate::{
 const TICK: Duration = Duration::from_secs(1);
 /// Callers are asked every so many ticks whether they are there.
 const PING_EVERY: u32 = 5;
+/// So many inputs are taken in before what came of them is shown.
+const AT_ONCE: usize = 1024;
 /// The log is compacted after so many entries.
 const COMPACT_AFTER: u64 = 10_000;
 
@@ -151,7 +153,11 @@ impl Engine {
                 _ = ticks.tick() => self.tick(),
                 () = tokio::time::sleep(pause) => self.step(CoordinatorInput::Wake),
             }
-            while let Ok(input) = inputs.try_recv() {
+            // Not without end: those who speak without pause must not keep it from everything else.
+            for _ in 0..AT_ONCE {
+                let Ok(input) = inputs.try_recv() else {
+                    break;
+                };
                 self.take(input);
             }
             self.publish();

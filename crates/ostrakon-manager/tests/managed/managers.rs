@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -27,18 +27,21 @@ fn epochs(view: &View) -> Vec<(ShardKey, Option<Epoch>)> {
     shards.map(epoch).collect()
 }
 
-/// Asks without pause, until told to stop; returns how many asks were answered and the first that was not.
-async fn keep_asking(node: Node, over: Arc<AtomicBool>) -> (u64, Option<String>) {
-    let mut answered = 0;
+/// Asks without pause, until told to stop; returns the first that was not answered.
+async fn keep_asking(
+    node: Node,
+    answered: Arc<AtomicU64>,
+    over: Arc<AtomicBool>,
+) -> Option<String> {
     while !over.load(Ordering::Relaxed) {
-        let counter = node.entity::<Counter>(format!("counter-{}", answered % 100));
-        match counter.add(1).await {
-            Ok(_) => answered += 1,
-            Err(error) => return (answered, Some(error.to_string())),
+        let id = answered.fetch_add(1, Ordering::Relaxed) % 100;
+        let counter = node.entity::<Counter>(format!("counter-{id}"));
+        if let Err(error) = counter.add(1).await {
+            return Some(error.to_string());
         }
         tokio::task::yield_now().await;
     }
-    (answered, None)
+    None
 }
 
 fn over_file(name: &str) -> (ManagerSettings, tempdir::Folder) {
@@ -140,20 +143,29 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
     let before = epochs(&second.desk().view());
 
     let over = Arc::new(AtomicBool::new(false));
-    let asking =
-        [one.clone(), two.clone()].map(|node| tokio::spawn(keep_asking(node, Arc::clone(&over))));
+    let counts = [Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0))];
+    let asking = [(one.clone(), &counts[0]), (two.clone(), &counts[1])]
+        .map(|(node, count)| tokio::spawn(keep_asking(node, Arc::clone(count), Arc::clone(&over))));
     first.stop().await;
     until(&second, "its lead", |view| {
         view.leader().is_some_and(|leader| leader.is_me)
     })
     .await;
-    two.entity::<Counter>("counter-1").add(1).await.unwrap();
+    let busy = counts.map(|count| (count.load(Ordering::Relaxed), count));
+    let ask_on = async {
+        while busy
+            .iter()
+            .any(|(before, now)| now.load(Ordering::Relaxed) < before + 100)
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    let asked_on = tokio::time::timeout(Duration::from_secs(20), ask_on).await;
     over.store(true, Ordering::Relaxed);
     for asking in asking {
-        let (answered, failed) = asking.await.unwrap();
-        assert_eq!(failed, None);
-        assert!(answered > 100, "{answered}");
+        assert_eq!(asking.await.unwrap(), None);
     }
+    assert!(asked_on.is_ok(), "nobody answers under the new leader");
     assert_eq!(epochs(&second.desk().view()), before);
     let wish = Wish::Drain {
         node: NodeName::new("node-1").unwrap(),

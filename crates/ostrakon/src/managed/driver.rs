@@ -142,7 +142,8 @@ pub(crate) struct Driver {
     /// What is held has changed since the map was last made.
     changed: bool,
     shown: Version,
-    /// When to give up saying goodbye.
+    leaving: bool,
+    /// When to give up saying goodbye: nobody is there to hear it.
     farewell: Option<Time>,
     storage: Option<Arc<dyn Storage>>,
     /// The log has been read from the storage once.
@@ -211,6 +212,7 @@ impl Driver {
             mapped: Index::default(),
             changed: false,
             shown: Version::default(),
+            leaving: false,
             farewell: None,
             storage,
             has_read: false,
@@ -291,6 +293,7 @@ impl Driver {
 
     fn lost(&mut self, contact: usize, trouble: String) {
         self.mouths.remove(&contact);
+        self.hurry_if_alone();
         self.troubles.insert(contact, trouble);
         let troubles = &self.troubles;
         self.standing.send_if_modified(|standing| match standing {
@@ -309,10 +312,16 @@ impl Driver {
             self.standing.send_replace(Standing::Left);
             return;
         }
-        if self.mouths.is_empty() {
+        self.leaving = true;
+        self.hurry_if_alone();
+        self.step(hub, RegionInput::Leave);
+    }
+
+    /// Whoever leaves does not wait for ever for a manager that is away.
+    fn hurry_if_alone(&mut self) {
+        if self.leaving && self.mouths.is_empty() && self.farewell.is_none() {
             self.farewell = Some(self.clock.now() + FAREWELL);
         }
-        self.step(hub, RegionInput::Leave);
     }
 
     fn hear(&mut self, hub: &Arc<Hub>, contact: usize, words: FromManager) {
