@@ -44,6 +44,19 @@ async fn keep_asking(
     None
 }
 
+/// Waits until everybody has asked a hundred times more.
+async fn asked_on(counts: &[Arc<AtomicU64>]) {
+    let count = |count: &Arc<AtomicU64>| count.load(Ordering::Relaxed);
+    let before: Vec<_> = counts.iter().map(count).collect();
+    while counts
+        .iter()
+        .zip(&before)
+        .any(|(now, before)| count(now) < before + 100)
+    {
+        tokio::task::yield_now().await;
+    }
+}
+
 fn over_file(name: &str) -> (ManagerSettings, tempdir::Folder) {
     let folder = tempdir::Folder::new(name);
     let settings = ManagerSettings {
@@ -151,16 +164,7 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
         view.leader().is_some_and(|leader| leader.is_me)
     })
     .await;
-    let busy = counts.map(|count| (count.load(Ordering::Relaxed), count));
-    let ask_on = async {
-        while busy
-            .iter()
-            .any(|(before, now)| now.load(Ordering::Relaxed) < before + 100)
-        {
-            tokio::task::yield_now().await;
-        }
-    };
-    let asked_on = tokio::time::timeout(Duration::from_secs(20), ask_on).await;
+    let asked_on = tokio::time::timeout(Duration::from_secs(20), asked_on(&counts)).await;
     over.store(true, Ordering::Relaxed);
     for asking in asking {
         assert_eq!(asking.await.unwrap(), None);
