@@ -613,7 +613,10 @@ fn what_cannot_be_started_says_why() {
     let folder = Folder::new();
     for (arguments, reason) in [
         ("--listen 0.0.0.0:0 --storage memory:", "need TLS"),
-        ("--storage postgres://me:secret@127.0.0.1/x", "postgres"),
+        // Built without it, or nobody there.
+        ("--storage postgres://me:secret@127.0.0.1:1/x", "ostgre"),
+        ("--storage etcd://127.0.0.1:1", "etcd"),
+        ("--storage memory: --health kubernetes", "kubernetes"),
         ("--storage floppy:a", "floppy"),
         ("--storage memory: --admin-token-file nowhere", "nowhere"),
         ("--storage memory: --tls-dir nowhere", "nowhere"),

@@ -42,7 +42,7 @@ pub enum StartError {
     #[error("a name cannot be used")]
     InvalidName(#[from] InvalidId),
     /// The log cannot be opened.
-    #[error("{}", keeper::explained(.0))]
+    #[error("the log cannot be opened")]
     Storage(#[from] OpenError),
     /// It cannot listen on this address. Choose another, or end what uses it.
     #[error("cannot listen on `{address}`: {cause}")]

@@ -149,7 +149,7 @@ mod tests {
         assert!(refused("rebalance_interval = 20").contains("rebalance_interval"));
         assert!(refused("rebalance_interval = \"20\"").contains("500ms, 20s or 2m"));
         assert!(refused("failover = \"hope\"").contains("hope"));
-        assert!(refused("health = \"kubernetes\"").contains("kubernetes"));
+        assert!(refused("health = \"hearsay\"").contains("hearsay"));
         assert!(refused("name = ").contains("name"));
     }
 
