@@ -105,7 +105,9 @@ struct Manager<'f> {
 
 impl<'f> Manager<'f> {
     fn start(folder: &'f Folder) -> Self {
-        Self::start_with(folder, "--admin-token-file token")
+        let manager = Self::start_with(folder, "--admin-token-file token");
+        manager.until("its lead", |status| status["leader"]["is_this"] == true);
+        manager
     }
 
     fn start_with(folder: &'f Folder, arguments: &str) -> Self {
