@@ -5,8 +5,11 @@
 
 mod contact;
 mod driver;
+mod emptying;
+mod event;
 mod place;
 mod shared;
+mod standing;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,10 +31,11 @@ use tokio::{
     sync::{mpsc, watch},
 };
 
-pub(crate) use self::driver::{Event, Standing};
+pub(crate) use self::event::Event;
 use self::{
     contact::Contact,
     driver::{Driver, DriverParts},
+    standing::Standing,
 };
 use crate::{
     Limits, StartError,

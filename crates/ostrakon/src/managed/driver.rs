@@ -4,6 +4,9 @@
 //! shards are taken from the region, which knows, and never from the log, which may be behind or ahead. Nothing here decides about
 //! ownership. Invariant: a shard is opened only after whatever lived in it under an earlier ownership has ended.
 
+mod shards;
+mod showing;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -14,114 +17,26 @@ use std::{
 use ostrakon_clock::HolderClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
-    ControlState, Entry, Epoch, Incarnation, Index, MemberState, NodeName, Region, RegionAction,
-    RegionInput, Registration, ShardKey, ShardMap, Snapshot, Time, ToCoordinator, ToRegion,
-    Version,
+    ControlState, Entry, Incarnation, Index, NodeName, Region, RegionAction, RegionInput,
+    Registration, Snapshot, Time, ToCoordinator, Version,
 };
 use ostrakon_storage::{Read, Renewal, Storage};
 use tokio::sync::{mpsc, watch};
 
-use super::{contact::Contact, shared};
-use crate::{Member, MemberStatus, StartError, lease::Lease, link::Hub};
+use super::{
+    Event, Standing,
+    contact::Contact,
+    emptying::{Emptying, Manner},
+    shared,
+};
+use crate::{lease::Lease, link::Hub};
 
 /// How often at most a node is reported that cannot be reached.
 const REPORT_PAUSE: Duration = Duration::from_secs(1);
-/// How often it is looked again whether a shard that does not come to rest has done so.
+/// How often it is looked whether the node still exists.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long to try to say goodbye to managers of whom nothing is heard.
 const FAREWELL: Duration = Duration::from_secs(3);
-
-/// What has happened.
-pub(crate) enum Event {
-    /// A manager can be spoken to.
-    Met {
-        contact: usize,
-        mouth: Mouth<FromNode>,
-    },
-    /// A manager cannot be spoken to.
-    Lost { contact: usize, trouble: String },
-    /// A manager has said something.
-    Heard { contact: usize, words: FromManager },
-    /// A piece of the log, read from the storage.
-    Read(Read),
-    /// All of the log in the storage has been read.
-    UpToDate,
-    /// The storage has answered a renewal.
-    Answered(ToRegion),
-    /// What lived in a shard has ended.
-    Ended { shard: ShardKey, epoch: Epoch },
-    /// Another node cannot be reached.
-    Unreachable { node: NodeName },
-    /// The node wants to go.
-    Leave,
-}
-
-/// How a node stands with its managers.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Standing {
-    #[default]
-    Waiting,
-    /// No manager can be reached; why, by manager.
-    Alone(BTreeMap<usize, String>),
-    Refused(String),
-    Joined,
-    Left,
-    /// It has stopped trying to say goodbye.
-    GoneUnheard,
-}
-
-impl Standing {
-    /// Whether waiting any longer to be let in makes no sense.
-    pub(crate) fn is_settled(&self) -> bool {
-        matches!(self, Self::Joined | Self::Refused(_))
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self, Self::Left | Self::GoneUnheard)
-    }
-
-    pub(crate) fn has_left(&self) -> bool {
-        matches!(self, Self::Left)
-    }
-
-    pub(crate) fn into_result(
-        self,
-        managers: &[String],
-        within: Duration,
-    ) -> Result<(), StartError> {
-        let trouble = match self {
-            Self::Joined => return Ok(()),
-            Self::Refused(reason) => return Err(StartError::Refused { reason }),
-            Self::Alone(troubles) => {
-                let named = troubles.into_iter().map(|(number, trouble)| {
-                    let manager = managers.get(number).map_or("?", String::as_str);
-                    format!("{manager}: {trouble}")
-                });
-                named.collect::<Vec<_>>().join("; ")
-            }
-            Self::Waiting | Self::Left | Self::GoneUnheard => {
-                "managers are in contact, but none of them leads".to_owned()
-            }
-        };
-        Err(StartError::NotJoined { within, trouble })
-    }
-}
-
-/// What goes on in a shard that is being emptied.
-struct Emptying {
-    epoch: Epoch,
-    next: Next,
-}
-
-/// What happens in a shard once it is empty.
-#[derive(Clone, Copy)]
-enum Next {
-    Nothing,
-    /// It is opened under this epoch.
-    Open(Epoch),
-    /// It would have been opened under this epoch, and is to be given up already.
-    Skip(Epoch),
-}
 
 pub(crate) struct Driver {
     hub: Weak<Hub>,
@@ -134,7 +49,7 @@ pub(crate) struct Driver {
     state: ControlState,
     mouths: BTreeMap<usize, Mouth<FromNode>>,
     troubles: BTreeMap<usize, String>,
-    emptying: BTreeMap<ShardKey, Emptying>,
+    emptying: Emptying,
     /// When each node was last reported.
     reported: BTreeMap<NodeName, Time>,
     /// The log as it was when the map was last made.
@@ -207,7 +122,7 @@ impl Driver {
             state: ControlState::default(),
             mouths: BTreeMap::new(),
             troubles: BTreeMap::new(),
-            emptying: BTreeMap::new(),
+            emptying: Emptying::default(),
             reported: BTreeMap::new(),
             mapped: Index::default(),
             changed: false,
@@ -285,7 +200,7 @@ impl Driver {
             Event::Read(read) => self.read_shared(read),
             Event::UpToDate => self.has_read = true,
             Event::Answered(answer) => self.step(hub, RegionInput::Heard(answer)),
-            Event::Ended { shard, epoch } => self.ended(hub, shard, epoch),
+            Event::Ended { shard, epoch } => self.ended(hub, &shard, epoch),
             Event::Unreachable { node } => self.unreachable(hub, node),
             Event::Leave => self.leave(hub),
         }
@@ -420,12 +335,12 @@ impl Driver {
                     mouth.say(FromNode::Say(message.clone()));
                 }
             }
-            RegionAction::Open { shard, epoch } => self.open(hub, shard, epoch),
+            RegionAction::Open { shard, epoch } => self.open(hub, &shard, epoch),
             RegionAction::Drain { shard, epoch } => {
-                self.empty(hub, &shard, epoch, Manner::Drain);
+                self.empty(hub, shard, epoch, Manner::Drain);
             }
             RegionAction::Fence { shard, epoch } => {
-                self.empty(hub, &shard, epoch, Manner::Fence);
+                self.empty(hub, shard, epoch, Manner::Fence);
             }
             RegionAction::Refused { reason } => {
                 tracing::error!(reason, "the managers refuse this node");
@@ -460,134 +375,4 @@ impl Driver {
             tokio::spawn(shared::renew(storage, incarnation, renewal, events));
         }
     }
-
-    fn open(&mut self, hub: &Arc<Hub>, shard: ShardKey, epoch: Epoch) {
-        self.changed = true;
-        match self.emptying.get_mut(&shard) {
-            Some(emptying) => emptying.next = Next::Open(epoch),
-            None => hub.open_shard(&shard.group, shard.shard, epoch),
-        }
-    }
-
-    /// Empties a shard, and says so when it is done.
-    fn empty(&mut self, hub: &Arc<Hub>, shard: &ShardKey, epoch: Epoch, manner: Manner) {
-        self.changed = true;
-        if let Some(emptying) = self.emptying.get_mut(shard)
-            && emptying.epoch != epoch
-        {
-            emptying.next = match manner {
-                Manner::Drain => Next::Skip(epoch),
-                Manner::Fence => Next::Nothing,
-            };
-            return;
-        }
-        let next = Next::Nothing;
-        self.emptying
-            .insert(shard.clone(), Emptying { epoch, next });
-        let (events, hub, shard) = (self.events.clone(), Arc::clone(hub), shard.clone());
-        let runtime = hub.runtime.clone();
-        runtime.spawn(async move {
-            match manner {
-                Manner::Drain => hub.close_shard(&shard.group, shard.shard).await,
-                Manner::Fence => hub.fence_shard(&shard.group, shard.shard).await,
-            }
-            // The node may be gone.
-            let _ = events.send(Event::Ended { shard, epoch }).await;
-        });
-    }
-
-    fn ended(&mut self, hub: &Arc<Hub>, shard: ShardKey, epoch: Epoch) {
-        let Some(emptying) = self.emptying.get(&shard).filter(|one| one.epoch == epoch) else {
-            return;
-        };
-        let next = emptying.next;
-        self.emptying.remove(&shard);
-        let quiet = |epoch| RegionInput::Quiet {
-            shard: shard.clone(),
-            epoch,
-        };
-        self.step(hub, quiet(epoch));
-        match next {
-            Next::Nothing => {}
-            Next::Skip(epoch) => self.step(hub, quiet(epoch)),
-            Next::Open(epoch) => self.open(hub, shard, epoch),
-        }
-    }
-
-    /// Shows others what has changed.
-    fn refresh(&mut self, hub: &Arc<Hub>) {
-        if self.mapped != self.state.applied() {
-            self.mapped = self.state.applied();
-            self.changed = true;
-            self.step(hub, RegionInput::Map(self.state.map()));
-            self.mirror(hub);
-        }
-        if self.changed {
-            self.changed = false;
-            self.shown = self.shown.next();
-            hub.show(self.routes());
-        }
-        self.note_joining();
-    }
-
-    fn routes(&self) -> ShardMap {
-        match self.seat {
-            Seat::Node => self.region.routes(self.shown),
-            Seat::Client => {
-                let map = self.state.map();
-                map.map_owners(self.shown, |_, _, owner| owner.cloned())
-            }
-        }
-    }
-
-    /// The nodes that are registered, and where they are.
-    fn mirror(&self, hub: &Arc<Hub>) {
-        let mut members = BTreeMap::new();
-        // In the order in which they began: of two runs of one node the later counts.
-        for (_, member) in self.state.members() {
-            let registration = &member.registration;
-            hub.reach(registration.name.clone(), registration.address.to_string());
-            let status = match member.state {
-                MemberState::Active => MemberStatus::Up,
-                MemberState::Leaving => MemberStatus::Leaving,
-            };
-            members.insert(registration.name.clone(), status);
-        }
-        let members = members.into_iter();
-        let members = members.map(|(name, status)| Member { name, status });
-        hub.topology.mirror(members.collect());
-    }
-
-    fn note_joining(&self) {
-        let known = self.state.applied() > Index::default();
-        let joined = match self.seat {
-            Seat::Client => known,
-            Seat::Node => {
-                let run = self.region.incarnation();
-                let registered = run.is_some_and(|run| self.state.applied().get() >= run.get());
-                // Without a manager it gets no shards yet, but it knows who has them.
-                registered || (self.has_read && self.mouths.is_empty() && !self.troubles.is_empty())
-            }
-        };
-        self.standing.send_if_modified(|standing| {
-            let news = joined
-                && matches!(
-                    standing,
-                    Standing::Waiting | Standing::Alone(_) | Standing::Refused(_)
-                );
-            if news {
-                *standing = Standing::Joined;
-            }
-            news
-        });
-    }
-}
-
-/// How a shard is emptied.
-#[derive(Clone, Copy)]
-enum Manner {
-    /// Entities finish and stop.
-    Drain,
-    /// They end at once: somebody else may be the owner.
-    Fence,
 }

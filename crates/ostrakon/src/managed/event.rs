@@ -1,0 +1,30 @@
+//! `Event`: what the driver hears of.
+
+use ostrakon_control::{FromManager, FromNode, Mouth};
+use ostrakon_core::{Epoch, NodeName, ShardKey, ToRegion};
+use ostrakon_storage::Read;
+
+/// What has happened.
+pub(crate) enum Event {
+    /// A manager can be spoken to.
+    Met {
+        contact: usize,
+        mouth: Mouth<FromNode>,
+    },
+    /// A manager cannot be spoken to.
+    Lost { contact: usize, trouble: String },
+    /// A manager has said something.
+    Heard { contact: usize, words: FromManager },
+    /// A piece of the log, read from the storage.
+    Read(Read),
+    /// All of the log in the storage has been read.
+    UpToDate,
+    /// The storage has answered a renewal.
+    Answered(ToRegion),
+    /// What lived in a shard has ended.
+    Ended { shard: ShardKey, epoch: Epoch },
+    /// Another node cannot be reached.
+    Unreachable { node: NodeName },
+    /// The node wants to go.
+    Leave,
+}
