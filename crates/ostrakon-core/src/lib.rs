@@ -33,6 +33,7 @@ mod shard_map;
 mod succession;
 mod time;
 mod vector_clock;
+mod voters;
 
 pub use allocation::{
     AllocationView, Allocator, Balanced, Holding, InvalidRate, LeastShards, Move, MoveReason,
@@ -69,3 +70,4 @@ pub use shard_map::{Assignment, ShardMap};
 pub use succession::{Beat, Succession};
 pub use time::Time;
 pub use vector_clock::{Author, Ordering4, VectorClock};
+pub use voters::{VoterCandidate, choose_voters, voters_wanted};
