@@ -67,6 +67,11 @@ impl<Out: Serialize> Framed<Out> {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    /// How many bytes it takes on the wire.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 pub(crate) async fn write<T: Serialize>(

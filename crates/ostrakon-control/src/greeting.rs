@@ -1,11 +1,11 @@
 //! The greeting: who dials, whom, and whether they fit together.
 //!
-//! The dialer says who it is, the manager lets it in or says why not. Under TLS both must be who their certificates say. A refusal is
-//! in the logs of both sides.
+//! The dialer says who it is, whoever answers lets it in or says why not. Under TLS both must be who their certificates say. A refusal
+//! is in the logs of both sides. How peers greet each other is in `peer_greeting`; what is here serves both.
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use ostrakon_core::{InvalidId, NodeName};
+use ostrakon_core::{Address, InvalidId, NodeName};
 use ostrakon_tls::{Identity, Role, Secured, Security, TlsError, Wire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -57,10 +57,45 @@ pub struct Caller {
     pub wire: Box<dyn Wire>,
 }
 
+/// Who dials, as it is written: a [`Hello`], or that of a peer.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Introduction {
+    pub(crate) cluster: String,
+    pub(crate) name: String,
+    pub(crate) seat: IntroducedSeat,
+    /// Where a peer is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<Address>,
+    /// Which run of a peer it is: a random number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum IntroducedSeat {
+    Node,
+    Client,
+    Peer,
+}
+
 #[derive(Serialize, Deserialize)]
 enum Judgement {
-    Welcome { manager: String },
+    Welcome(Welcome),
     Refused { reason: String },
+}
+
+/// Who answers.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    /// Its name; it was always a manager once.
+    #[serde(rename = "manager")]
+    pub(crate) name: String,
+    /// Where it is reached and which run of it this is, if it is a peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<Address>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<u64>,
 }
 
 /// Why there is no conversation.
@@ -82,7 +117,7 @@ pub enum GreetingError {
     #[error("refused: {0}")]
     Refused(String),
     /// It does not want us.
-    #[error("the manager refuses us: {0}")]
+    #[error("it refuses us: {0}")]
     RefusedByManager(String),
 }
 
@@ -93,6 +128,29 @@ pub async fn dial(
     hello: &Hello,
     within: Duration,
 ) -> Result<(Box<dyn Wire>, String), GreetingError> {
+    dial_role(Role::Manager, address, security, hello, within).await
+}
+
+/// The same, where whoever answers has a certificate of this role: among peers it is [`Role::Node`].
+pub async fn dial_role(
+    role: Role,
+    address: SocketAddr,
+    security: &Security,
+    hello: &Hello,
+    within: Duration,
+) -> Result<(Box<dyn Wire>, String), GreetingError> {
+    let (wire, welcome) = introduce(role, address, security, hello, within).await?;
+    Ok((wire, welcome.name))
+}
+
+/// Says who we are to whoever is at this address, and hears who that is.
+pub(crate) async fn introduce(
+    role: Role,
+    address: SocketAddr,
+    security: &Security,
+    hello: &impl Serialize,
+    within: Duration,
+) -> Result<(Box<dyn Wire>, Welcome), GreetingError> {
     if !security.allows(address) {
         let reason = format!(
             "{address} is not a loopback address, and plain text is allowed to those only; use TLS"
@@ -105,27 +163,29 @@ pub async fn dial(
         // Whoever refuses our certificate may have hung up before it has heard this; it has said why.
         let _ = wire.write_all(&opening(hello)?).await;
         let _ = wire.flush().await;
-        let manager = match frame::read(&mut wire, MOST).await.map_err(unanswered)? {
-            Judgement::Welcome { manager } => quoted(&manager),
+        let mut welcome = match frame::read(&mut wire, MOST).await.map_err(unanswered)? {
+            Judgement::Welcome(welcome) => welcome,
             Judgement::Refused { reason } => {
                 return Err(GreetingError::RefusedByManager(quoted(&reason)));
             }
         };
+        welcome.name = quoted(&welcome.name);
         if let Some(identity) = identity
-            && (identity.role() != Role::Manager || identity.name() != manager)
+            && (identity.role() != role || identity.name() != welcome.name)
         {
             return Err(GreetingError::Refused(format!(
-                "who answers has the certificate of {identity} and calls itself manager `{manager}`"
+                "who answers has the certificate of {identity} and calls itself {role} `{}`",
+                welcome.name
             )));
         }
-        Ok((wire, manager))
+        Ok((wire, welcome))
     };
     tokio::time::timeout(within, dialing)
         .await
         .unwrap_or(Err(GreetingError::Late(within)))
 }
 
-fn opening(hello: &Hello) -> Result<Vec<u8>, FrameError> {
+fn opening(hello: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     let mut opening = MAGIC.to_vec();
     opening.extend_from_slice(&OLDEST.to_be_bytes());
     opening.extend_from_slice(&NEWEST.to_be_bytes());
@@ -133,7 +193,7 @@ fn opening(hello: &Hello) -> Result<Vec<u8>, FrameError> {
     Ok(opening)
 }
 
-/// Why whoever was dialed has not answered as a manager does.
+/// Why whoever was dialed has not answered as it should.
 fn unanswered(error: FrameError) -> GreetingError {
     match error {
         // In TLS the other side's refusal of our certificate arrives with the first read.
@@ -146,12 +206,12 @@ fn unanswered(error: FrameError) -> GreetingError {
             })
         }
         FrameError::TooLarge { .. } | FrameError::Unreadable(_) => {
-            GreetingError::Stranger("it does not answer as a manager does")
+            GreetingError::Stranger("it does not answer the greeting")
         }
     }
 }
 
-/// Answers a caller: lets it in, or says why not.
+/// Answers a caller as a manager: lets it in, or says why not.
 pub async fn greet(
     stream: TcpStream,
     security: &Security,
@@ -159,27 +219,135 @@ pub async fn greet(
     manager: &str,
     within: Duration,
 ) -> Result<Caller, GreetingError> {
-    let greeting = async {
-        let Secured { mut wire, identity } = security.accept(stream).await?;
-        let judged = match read_hello(&mut wire).await? {
-            Ok(hello) => judge(&hello, cluster, identity.as_ref()),
-            Err(reason) => Err(reason),
-        };
-        match judged {
-            Ok((name, seat)) => {
-                let manager = manager.to_owned();
-                frame::write(&mut wire, &Judgement::Welcome { manager }).await?;
-                Ok(Caller { name, seat, wire })
-            }
-            Err(reason) => {
-                refuse(wire, reason.clone()).await;
-                Err(GreetingError::Refused(reason))
-            }
+    let answerer = Answerer {
+        cluster,
+        role: Role::Manager,
+        welcome: Welcome {
+            name: manager.to_owned(),
+            address: None,
+            session: None,
+        },
+    };
+    let seated = answerer.receive(stream, security, within).await?;
+    let seat = match seated.introduction.seat {
+        IntroducedSeat::Node => Seat::Node,
+        IntroducedSeat::Client => Seat::Client,
+        IntroducedSeat::Peer => {
+            return Err(GreetingError::Stranger("a manager has no peers"));
         }
     };
-    tokio::time::timeout(within, greeting)
-        .await
-        .unwrap_or(Err(GreetingError::Late(within)))
+    Ok(Caller {
+        name: seated.name,
+        seat,
+        wire: seated.wire,
+    })
+}
+
+/// Whoever answers.
+pub(crate) struct Answerer<'a> {
+    pub(crate) cluster: &'a str,
+    pub(crate) role: Role,
+    pub(crate) welcome: Welcome,
+}
+
+/// A caller that was let in, and what it said.
+pub(crate) struct Introduced {
+    pub(crate) name: NodeName,
+    pub(crate) introduction: Introduction,
+    pub(crate) wire: Box<dyn Wire>,
+}
+
+impl Answerer<'_> {
+    /// Lets a caller in, or says why not.
+    pub(crate) async fn receive(
+        &self,
+        stream: TcpStream,
+        security: &Security,
+        within: Duration,
+    ) -> Result<Introduced, GreetingError> {
+        let greeting = async {
+            let Secured { mut wire, identity } = security.accept(stream).await?;
+            let judged = match self.read_introduction(&mut wire).await? {
+                Ok(introduction) => self
+                    .judge(&introduction, identity.as_ref())
+                    .map(|name| (name, introduction)),
+                Err(reason) => Err(reason),
+            };
+            match judged {
+                Ok((name, introduction)) => {
+                    let welcome = self.welcome.clone();
+                    frame::write(&mut wire, &Judgement::Welcome(welcome)).await?;
+                    Ok(Introduced {
+                        name,
+                        introduction,
+                        wire,
+                    })
+                }
+                Err(reason) => {
+                    refuse(wire, reason.clone()).await;
+                    Err(GreetingError::Refused(reason))
+                }
+            }
+        };
+        tokio::time::timeout(within, greeting)
+            .await
+            .unwrap_or(Err(GreetingError::Late(within)))
+    }
+
+    async fn read_introduction(
+        &self,
+        wire: &mut Box<dyn Wire>,
+    ) -> Result<Result<Introduction, String>, GreetingError> {
+        let mut opening = [0; 12];
+        wire.read_exact(&mut opening).await?;
+        if opening[..8] != MAGIC {
+            return Err(GreetingError::Stranger("it does not begin as one"));
+        }
+        let oldest = u16::from_be_bytes([opening[8], opening[9]]);
+        let newest = u16::from_be_bytes([opening[10], opening[11]]);
+        if newest < OLDEST || oldest > NEWEST {
+            let role = self.role;
+            return Ok(Err(format!(
+                "it speaks versions {oldest} to {newest} of the control conversation, and this {role} {OLDEST} to {NEWEST}: upgrade the older side"
+            )));
+        }
+        Ok(Ok(frame::read(wire, MOST).await?))
+    }
+
+    /// Whether it is let in; else why not.
+    fn judge(
+        &self,
+        introduction: &Introduction,
+        identity: Option<&Identity>,
+    ) -> Result<NodeName, String> {
+        let (role, cluster, seat) = (self.role, self.cluster, introduction.seat);
+        if introduction.cluster != cluster {
+            let theirs = quoted(&introduction.cluster);
+            return Err(format!(
+                "it belongs to cluster `{theirs}`, and this is a {role} of `{cluster}`"
+            ));
+        }
+        let name =
+            NodeName::new(&introduction.name).map_err(|error: InvalidId| error.to_string())?;
+        if seat == IntroducedSeat::Peer && self.role == Role::Manager {
+            return Err(
+                "it wants to be a peer, and managers have none: give it the address of a peer"
+                    .to_owned(),
+            );
+        }
+        if let Some(identity) = identity {
+            let fits = match seat {
+                IntroducedSeat::Node | IntroducedSeat::Peer => identity.role() == Role::Node,
+                IntroducedSeat::Client => matches!(identity.role(), Role::Node | Role::Client),
+            };
+            if !fits || identity.name() != name.as_str() {
+                return Err(format!(
+                    "its certificate is for {identity}, but it says it is {seat:?} `{name}`"
+                ));
+            }
+        }
+        Ok(name)
+    }
 }
 
 /// Says why not. The dialer may have gone already; the log says it in any case.
@@ -193,47 +361,4 @@ async fn refuse(mut wire: Box<dyn Wire>, reason: String) {
         Ok::<_, FrameError>(())
     };
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
-}
-
-async fn read_hello(wire: &mut Box<dyn Wire>) -> Result<Result<Hello, String>, GreetingError> {
-    let mut opening = [0; 12];
-    wire.read_exact(&mut opening).await?;
-    if opening[..8] != MAGIC {
-        return Err(GreetingError::Stranger("it does not begin as one"));
-    }
-    let oldest = u16::from_be_bytes([opening[8], opening[9]]);
-    let newest = u16::from_be_bytes([opening[10], opening[11]]);
-    if newest < OLDEST || oldest > NEWEST {
-        return Ok(Err(format!(
-            "it speaks versions {oldest} to {newest} of the conversation with managers, and this manager {OLDEST} to {NEWEST}: upgrade the older side"
-        )));
-    }
-    Ok(Ok(frame::read(wire, MOST).await?))
-}
-
-fn judge(
-    hello: &Hello,
-    cluster: &str,
-    identity: Option<&Identity>,
-) -> Result<(NodeName, Seat), String> {
-    if hello.cluster != cluster {
-        let theirs = quoted(&hello.cluster);
-        return Err(format!(
-            "it belongs to cluster `{theirs}`, and this is a manager of `{cluster}`"
-        ));
-    }
-    let name = NodeName::new(&hello.name).map_err(|error: InvalidId| error.to_string())?;
-    if let Some(identity) = identity {
-        let role = match hello.seat {
-            Seat::Node => identity.role() == Role::Node,
-            Seat::Client => matches!(identity.role(), Role::Node | Role::Client),
-        };
-        if !role || identity.name() != name.as_str() {
-            return Err(format!(
-                "its certificate is for {identity}, but it says it is {:?} `{name}`",
-                hello.seat
-            ));
-        }
-    }
-    Ok((name, hello.seat))
 }

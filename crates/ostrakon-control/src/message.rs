@@ -56,6 +56,8 @@ pub enum FromManager {
     },
     /// All that the log has made so far, for a node that is too far behind.
     State(Box<Snapshot>),
+    /// Where those are who may decide, on the peer plane: for clients, who are told nothing else about them.
+    Deciders(Vec<String>),
     /// Is it still there?
     Ping,
 }

@@ -134,6 +134,7 @@ impl Topology {
             TopologyInput::Tick => {}
             TopologyInput::Message { from, message } => self.receive(from, message),
             TopologyInput::Unreachable { address, failure } => self.unreachable(&address, failure),
+            TopologyInput::Seeds(seeds) => self.reseed(seeds),
             TopologyInput::Describe(profile) => self.describe(profile),
             TopologyInput::Leave => self.leave(),
         }

@@ -10,7 +10,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-const SOON: Duration = Duration::from_secs(10);
+pub(crate) const SOON: Duration = Duration::from_secs(10);
 const MAGIC: &[u8] = b"OSTRKNM\x01";
 const VERSIONS: [u8; 4] = [0, 1, 0, 1];
 
@@ -48,7 +48,7 @@ async fn says(bytes: &[u8]) -> (GreetingError, String) {
     (error, String::from_utf8_lossy(&answer).into_owned())
 }
 
-fn opening(hello: &[u8]) -> Vec<u8> {
+pub(crate) fn opening(hello: &[u8]) -> Vec<u8> {
     let length = u32::try_from(hello.len()).unwrap().to_be_bytes();
     [MAGIC, &VERSIONS, &length, hello].concat()
 }

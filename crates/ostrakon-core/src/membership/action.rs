@@ -25,6 +25,8 @@ pub enum TopologyInput {
         /// Why.
         failure: ConnectFailure,
     },
+    /// These are the seeds from now on: their names have been looked up anew.
+    Seeds(Vec<Address>),
     /// This node says something else about itself from now on.
     Describe(Profile),
     /// This node is to leave its cluster.
@@ -119,6 +121,7 @@ impl fmt::Display for TopologyInput {
             Self::Unreachable { address, failure } => {
                 write!(f, "{address} unreachable: {failure:?}")
             }
+            Self::Seeds(seeds) => write!(f, "seeds {seeds:?}"),
             Self::Describe(profile) => write!(f, "describe {profile:?}"),
             Self::Leave => f.write_str("leave"),
         }

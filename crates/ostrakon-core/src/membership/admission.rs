@@ -21,6 +21,14 @@ impl Topology {
         self.form_if_due();
     }
 
+    /// Asks those at once that it did not know.
+    pub(super) fn reseed(&mut self, seeds: Vec<Address>) {
+        self.config.seeds = seeds;
+        if let Phase::Searching(search) = &mut self.phase {
+            search.reseed(&self.config.seeds, self.now);
+        }
+    }
+
     fn form_if_due(&mut self) {
         let Phase::Searching(search) = &self.phase else {
             return;
@@ -48,7 +56,7 @@ impl Topology {
     pub(super) fn on_searcher(&mut self, from: &Address, message: TopologyMessage) {
         match (&mut self.phase, message.body) {
             (Phase::Searching(search), Body::Hello(_)) => {
-                search.asked_by(from);
+                search.asked_by(from, self.now);
                 self.send(from.clone(), Body::Searching);
                 self.form_if_due();
             }

@@ -47,14 +47,32 @@ impl Search {
         }
     }
 
+    /// Goes by these seeds from now on, and forgets what it has heard of others.
+    pub(super) fn reseed(&mut self, seeds: &[Address], now: Time) {
+        self.is_seed |= seeds.contains(&self.own);
+        let before = std::mem::take(&mut self.others);
+        for seed in seeds.iter().filter(|seed| **seed != self.own) {
+            let heard = before.get(seed).copied().unwrap_or(Heard::Nothing);
+            self.others.insert(seed.clone(), heard);
+            if !before.contains_key(seed) {
+                self.next_hello = now;
+            }
+        }
+    }
+
     /// Whom to ask.
     pub(super) fn seeds(&self) -> impl Iterator<Item = &Address> {
         self.others.keys()
     }
 
-    /// The node at `address` searches too, and has asked this one.
-    pub(super) fn asked_by(&mut self, address: &Address) {
+    /// The node at `address` searches too, and has asked this one. If that is news, it is asked at once: it may have started after
+    /// this one last asked, and wait to hear that it is a seed.
+    pub(super) fn asked_by(&mut self, address: &Address, now: Time) {
         self.is_seed = true;
+        let known = self.others.get(address);
+        if known.is_some_and(|heard| *heard != Heard::Searching) {
+            self.next_hello = now;
+        }
         self.heard_searching(address);
     }
 
@@ -155,8 +173,22 @@ mod tests {
         low.heard_searching(&at("b"));
         low.refused(&at("c"));
         assert!(!low.may_form(late()));
-        low.asked_by(&at("b"));
+        low.asked_by(&at("b"), Time::ZERO);
         assert!(low.may_form(Time::ZERO), "somebody names it as a seed");
+    }
+
+    #[test]
+    fn a_seed_that_starts_later_is_asked_as_soon_as_it_is_heard_and_only_once() {
+        let mut first = search("b", &["a"]);
+        first.refused(&at("a"));
+        first.next_hello = late();
+        first.asked_by(&at("a"), Time::ZERO);
+        assert_eq!(first.next_hello, Time::ZERO);
+        first.next_hello = late();
+        for other in ["a", "stranger"] {
+            first.asked_by(&at(other), Time::ZERO);
+            assert_eq!(first.next_hello, late(), "{other}");
+        }
     }
 
     #[test]
@@ -168,6 +200,20 @@ mod tests {
         let mut search = Search::new(&config, Time::ZERO);
         search.refused(&at("b"));
         assert!(!search.may_form(late()));
+    }
+
+    #[test]
+    fn new_seeds_are_asked_at_once_and_what_the_others_said_still_counts() {
+        let mut lowest = search("a", &["b", "c"]);
+        lowest.next_hello = late();
+        lowest.heard_searching(&at("b"));
+        lowest.reseed(&[at("b")], Time::ZERO);
+        assert_eq!(lowest.next_hello, late());
+        lowest.reseed(&[at("a"), at("b"), at("d")], Time::ZERO);
+        assert_eq!(lowest.next_hello, Time::ZERO);
+        assert!(!lowest.may_form(Time::ZERO), "nothing was heard of d");
+        lowest.refused(&at("d"));
+        assert!(lowest.may_form(Time::ZERO));
     }
 
     #[test]
