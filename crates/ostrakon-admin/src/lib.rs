@@ -41,5 +41,5 @@ pub use planned_round::{Planned, PlannedRound};
 pub use problem::Problem;
 pub use settings::{AdminSettings, Render};
 pub use shard::{Shard, ShardState, Shards};
-pub use status::{Group, Leading, Silent, Status};
+pub use status::{Ahead, Group, Leading, Silent, Status};
 pub use token::{InvalidToken, Token};

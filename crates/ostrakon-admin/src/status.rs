@@ -32,6 +32,9 @@ pub struct Status {
     pub groups: Vec<Group>,
     /// Nodes that are silent, and what to do about it. Only the manager that leads knows.
     pub silent: Option<Vec<Silent>>,
+    /// Nodes that know more of the log than there is of it, and what to do about it. While there are any, nothing is granted.
+    #[serde(default)]
+    pub ahead: Vec<Ahead>,
 }
 
 /// Who leads.
@@ -79,6 +82,21 @@ pub struct Silent {
     pub remedy: String,
 }
 
+/// A node that knows more of the log than there is of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    /// Which node.
+    pub node: String,
+    /// The last entry that it knows.
+    pub knows: u64,
+    /// Where the log ended when it said so.
+    pub ends: u64,
+    /// Since when the manager knows of it, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What to do about it.
+    pub remedy: String,
+}
+
 pub(crate) async fn get(State(office): State<Arc<Office>>) -> Json<Status> {
     Json(office.look(|view| Status::of(&office, view)))
 }
@@ -103,6 +121,7 @@ impl Status {
             rebalancing: state.policy().rebalancing,
             groups: state.groups().map(Group::of).collect(),
             silent: leads.then(|| silent(view)),
+            ahead: ahead(view),
         }
     }
 }
@@ -140,6 +159,17 @@ fn silent(view: &View) -> Vec<Silent> {
             shards: own.get(&incarnation).copied().unwrap_or_default(),
             remedy: silence.remedy.clone(),
         })
+    });
+    nodes.collect()
+}
+
+fn ahead(view: &View) -> Vec<Ahead> {
+    let nodes = view.ahead().map(|(node, ahead)| Ahead {
+        node: node.to_string(),
+        knows: ahead.knows.get(),
+        ends: ahead.ends.get(),
+        since_ms: ahead.since_ms,
+        remedy: ahead.remedy.clone(),
     });
     nodes.collect()
 }

@@ -7,10 +7,12 @@
 mod action;
 mod authority;
 mod hearing;
+mod leading;
 mod learning;
 mod leases;
 #[cfg(feature = "mutants")]
 mod mutants;
+mod portion;
 mod proposals;
 mod rounds;
 mod telling;
@@ -41,6 +43,10 @@ pub struct Coordinator {
     unaware: BTreeSet<Incarnation>,
     /// When what a node holds has changed last.
     changed_at: BTreeMap<Incarnation, Index>,
+    /// Nobody is expired before this: one that should be has turned out to live, and it is not known which.
+    expire_from: Time,
+    /// Nothing is granted.
+    holds_back: bool,
     last_step: Time,
 }
 
@@ -73,6 +79,8 @@ impl Coordinator {
             probed: BTreeMap::new(),
             unaware: BTreeSet::new(),
             changed_at: BTreeMap::new(),
+            expire_from: Time::ZERO,
+            holds_back: false,
             last_step: Time::ZERO,
         }
     }
@@ -106,10 +114,13 @@ impl Coordinator {
         }
     }
 
-    /// How far a run had counted its lease in the storage when it was last looked at. An entry that expires the run must be appended
-    /// only if it is still so.
-    pub fn count_of(&self, incarnation: Incarnation) -> Option<Counted> {
-        self.leases.count_of(incarnation)
+    /// How far those had counted their leases in the storage, when it was last looked at, whom these entries expire. The entries must be
+    /// appended only if it is still so.
+    pub fn unmoved<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+    ) -> Vec<(Incarnation, Counted)> {
+        self.leases.unmoved(entries)
     }
 
     /// Takes in what has happened; returns what is to be done.
@@ -119,6 +130,7 @@ impl Coordinator {
         match input {
             CoordinatorInput::Wake => {}
             CoordinatorInput::Lead => self.take_over(),
+            CoordinatorInput::StandDown => self.step_down(),
             CoordinatorInput::Committed { index, entry } => self.committed(now, index, &entry),
             CoordinatorInput::Restored(snapshot) => self.restored(*snapshot),
             CoordinatorInput::AppendEnded { id, outcome } => {
@@ -143,6 +155,8 @@ impl Coordinator {
             } => self.health(incarnation, answer),
             CoordinatorInput::Propose(command) => self.propose(command),
             CoordinatorInput::Rebalance => self.rounds.begin(now),
+            CoordinatorInput::HoldBack => self.hold_back(),
+            CoordinatorInput::GoOn => self.go_on(),
         }
         if self.leads().is_some() {
             self.lead(now, &mut actions);
@@ -162,7 +176,7 @@ impl Coordinator {
             Some(regularly),
             retry,
             self.authority.next_start(),
-            self.rounds.next().filter(|_| self.proposals.is_idle()),
+            self.next_round(),
             self.leases.next_expiry(),
         ];
         times.into_iter().flatten().min()
@@ -218,28 +232,6 @@ impl Coordinator {
         #[cfg(feature = "mutants")]
         self.announce(after, &entries, actions);
         actions.push(CoordinatorAction::Append { id, after, entries });
-    }
-
-    /// What a leader does whenever it looks.
-    fn lead(&mut self, now: Time, actions: &mut Vec<CoordinatorAction>) {
-        for incarnation in self.leases.silent(now) {
-            self.suspect(incarnation, now, actions);
-        }
-        self.leases.condemn(now);
-        if self.proposals.is_idle() {
-            for incarnation in self.leases.condemned() {
-                self.propose(Command::Expire { incarnation });
-            }
-            for command in self.rounds.plan(&self.state, &self.leases, now) {
-                self.propose(command);
-            }
-            #[cfg(feature = "mutants")]
-            self.lose_patience();
-        }
-        self.tell_holdings(actions);
-        if let Some(id) = self.authority.begin(now) {
-            actions.push(CoordinatorAction::Confirm { id });
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `Desk`: where operators look at the cluster and say what they want of it.
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use ostrakon_core::{NodeName, PlannedMove, Policy, Rebalancing};
 use thiserror::Error;
@@ -38,31 +38,6 @@ pub enum Wish {
     SetPolicy(Box<Policy>),
     /// Shards shall be moved for the sake of balance, or not. It outlives the manager that is told.
     SetRebalancing(Rebalancing),
-    /// To be told what the next round would do; see [`Desk::plan`].
-    Plan(Answer<Vec<PlannedMove>>),
-    /// To be told whether the log has been read; see [`Desk::has_read`]. Every manager answers this.
-    HasRead(Answer<bool>),
-}
-
-/// Where the answer to a question goes. Only a [`Desk`] asks.
-#[derive(Clone, Debug)]
-pub struct Answer<T>(Arc<OnceLock<T>>);
-
-impl<T> Answer<T> {
-    fn open() -> Self {
-        Self(Arc::default())
-    }
-
-    pub(crate) fn give(&self, answer: T) {
-        // The first answer counts.
-        let _ = self.0.set(answer);
-    }
-}
-
-impl<T: Clone> Answer<T> {
-    fn take(&self) -> Result<T, WishError> {
-        self.0.get().cloned().ok_or(WishError::Stopping)
-    }
 }
 
 /// Why a wish was not taken up. Nothing has changed.
@@ -116,15 +91,17 @@ impl Desk {
 
     /// What a round of balancing would do if it began now and balancing is not frozen. Nothing changes.
     pub async fn plan(&self) -> Result<Vec<PlannedMove>, WishError> {
-        let answer = Answer::open();
-        self.wish(Wish::Plan(answer.clone())).await?;
-        answer.take()
+        let (answer, answered) = oneshot::channel();
+        let asked = self.inputs.send(Input::Plan { answer }).await;
+        asked.map_err(|_| WishError::Stopping)?;
+        answered.await.unwrap_or(Err(WishError::Stopping))
     }
 
-    /// Whether the manager has read the log, so that its view is that of the cluster.
-    pub async fn has_read(&self) -> Result<bool, WishError> {
-        let answer = Answer::open();
-        self.wish(Wish::HasRead(answer.clone())).await?;
-        answer.take()
+    /// Returns when the manager has taken notice, whether it leads or not: so it lives.
+    pub async fn knock(&self) -> Result<(), WishError> {
+        let (answer, answered) = oneshot::channel();
+        let asked = self.inputs.send(Input::Knock { answer }).await;
+        asked.map_err(|_| WishError::Stopping)?;
+        answered.await.map_err(|_| WishError::Stopping)
     }
 }

@@ -76,6 +76,17 @@ pub enum Happening {
         /// Which run of it.
         incarnation: Incarnation,
     },
+    /// A node knows more of the log than there is of it: nothing is granted.
+    Ahead {
+        /// Which node.
+        node: NodeName,
+        /// The last entry that it knows.
+        knows: Index,
+        /// Where the log ends.
+        ends: Index,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A shard is to be given up by its owner.
     MoveBegan {
         /// Which shard.
@@ -130,6 +141,7 @@ impl Happening {
             | Self::Ended { .. }
             | Self::Silent { .. }
             | Self::HeardAgain { .. }
+            | Self::Ahead { .. }
             | Self::PolicySet { .. }
             | Self::GroupCreated { .. } => None,
         }

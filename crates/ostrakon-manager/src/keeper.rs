@@ -133,6 +133,16 @@ impl Keeper {
         });
     }
 
+    /// Looks where the log ends.
+    pub(crate) fn look_at_end(&self) {
+        let (storage, inputs) = (Arc::clone(&self.storage), self.inputs.clone());
+        tokio::spawn(async move {
+            let head = storage.head().await;
+            let end = head.ok().map(|head| head.last);
+            let _ = inputs.send(Input::LogEnds(end)).await;
+        });
+    }
+
     /// Looks how far nodes have counted their leases.
     pub(crate) fn look_at_leases(&self) {
         let (storage, inputs) = (Arc::clone(&self.storage), self.inputs.clone());
@@ -206,10 +216,10 @@ async fn read_all(
 
 fn outcome(error: &AppendError) -> AppendOutcome {
     match error {
-        AppendError::Conflict { .. } | AppendError::Renewed { .. } => AppendOutcome::Conflict,
-        AppendError::Unavailable { .. } | AppendError::TooLarge { .. } => {
-            AppendOutcome::Unavailable
-        }
+        AppendError::Conflict { .. } => AppendOutcome::Conflict,
+        AppendError::Renewed { .. } => AppendOutcome::Renewed,
+        AppendError::TooLarge { .. } => AppendOutcome::TooLarge,
+        AppendError::Unavailable { .. } => AppendOutcome::Unavailable,
         // Whatever is added later: the log can tell.
         AppendError::Unknown { .. } | _ => AppendOutcome::Unknown,
     }

@@ -10,10 +10,13 @@
 //! Several managers may run on one storage: one leads, the others stand by, follow the log and pass it on to nodes. Two that both
 //! believe to lead do no harm: the log takes the word of one of them only.
 
+mod attendant;
 mod desk;
+mod door;
 mod engine;
 mod event;
 mod keeper;
+mod leading;
 mod manager;
 mod settings;
 mod switchboard;
@@ -23,4 +26,4 @@ pub use desk::{Desk, Wish, WishError};
 pub use event::{ClusterEvent, Happening};
 pub use manager::{Manager, StartError};
 pub use settings::ManagerSettings;
-pub use view::{Leader, View};
+pub use view::{Ahead, Leader, Silence, View};

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, RwLock},
 };
 
+use ostrakon_control::Caller;
 use ostrakon_core::{Index, InvalidId, NodeName};
 use ostrakon_storage::{OpenError, Storage};
 use ostrakon_tls::{Role, Unfit};
@@ -17,9 +18,11 @@ use tokio::{
 
 use crate::{
     Desk, ManagerSettings,
-    engine::{Engine, EngineParts, Sole},
+    attendant::Attendant,
+    door::Door,
+    engine::{Engine, EngineParts, Input},
     keeper::{self, Keeper},
-    switchboard::Door,
+    leading::{self, Leading},
     view::View,
 };
 
@@ -28,7 +31,8 @@ const WAITING: usize = 16_384;
 
 /// A running manager. It stops when this is dropped.
 pub struct Manager {
-    address: SocketAddr,
+    address: Option<SocketAddr>,
+    attendant: Arc<Attendant>,
     desk: Desk,
     tasks: JoinSet<()>,
     engine: AbortHandle,
@@ -66,11 +70,11 @@ impl Manager {
             settings.storage_settings,
         )
         .await?;
-        let sole = match settings.storage.split_once(':') {
-            Some(("file" | "memory", _)) => Sole::Yes,
-            Some(_) | None => Sole::No,
+        let leading = match settings.storage.split_once(':') {
+            Some(("file" | "memory", _)) => Leading::Alone,
+            Some(_) | None => Leading::BySuccession,
         };
-        Self::over(storage, sole, settings).await
+        Self::listening(storage, leading, settings).await
     }
 
     /// Starts a manager over a storage that is open already, and that other managers may use as well.
@@ -78,16 +82,57 @@ impl Manager {
         storage: Arc<dyn Storage>,
         settings: ManagerSettings,
     ) -> Result<Self, StartError> {
-        Self::over(storage, Sole::No, settings).await
+        Self::listening(storage, Leading::BySuccession, settings).await
     }
 
-    async fn over(
+    /// Starts a manager that leads exactly while `leads` says so, because its peers have elected it. It does not listen: whoever does gives
+    /// it the callers ([`receive`](Self::receive)). Of the settings only name, rules and health matter. To be called within a runtime.
+    pub fn among_peers(
         storage: Arc<dyn Storage>,
-        sole: Sole,
+        leads: watch::Receiver<bool>,
+        settings: ManagerSettings,
+    ) -> Result<Self, StartError> {
+        let me = NodeName::new(&settings.name)?;
+        Ok(Self::run(me, storage, Leading::While(leads), settings))
+    }
+
+    /// Listens to a caller that somebody else has greeted.
+    pub fn receive(&self, caller: Caller) {
+        let attendant = Arc::clone(&self.attendant);
+        tokio::spawn(async move { attendant.attend(caller).await });
+    }
+
+    /// Tells clients where those are who may decide.
+    pub async fn name_deciders(&self, deciders: Vec<String>) {
+        // One that has ended tells nobody.
+        let _ = self.desk.inputs.send(Input::Deciders(deciders)).await;
+    }
+
+    async fn listening(
+        storage: Arc<dyn Storage>,
+        leading: Leading,
         settings: ManagerSettings,
     ) -> Result<Self, StartError> {
         let me = NodeName::new(&settings.name)?;
         let (listener, address) = listen(&settings).await?;
+        let mut manager = Self::run(me, storage, leading, settings.clone());
+        manager.address = Some(address);
+        let door = Door::new(&settings, Arc::clone(&manager.attendant));
+        manager.tasks.spawn(Arc::new(door).open(listener));
+        if let Some(certificates) = settings.security.certificates() {
+            let every = std::time::Duration::from_secs(5);
+            let watched = ostrakon_tls::watch(Arc::clone(certificates), every);
+            manager.tasks.spawn(watched);
+        }
+        Ok(manager)
+    }
+
+    fn run(
+        me: NodeName,
+        storage: Arc<dyn Storage>,
+        leading: Leading,
+        settings: ManagerSettings,
+    ) -> Self {
         let (inputs, incoming) = mpsc::channel(WAITING);
         let (applied, reading) = watch::channel(Index::default());
         let (events, following) = watch::channel(0);
@@ -96,7 +141,7 @@ impl Manager {
             me,
             policy: settings.policy,
             patience: settings.patience,
-            sole,
+            leading: leading.clone(),
             health: settings.health,
             keeper: Keeper::new(Arc::clone(&storage), inputs.clone()),
             view: Arc::clone(&view),
@@ -104,37 +149,27 @@ impl Manager {
             applied,
             events,
         });
-        let door = Arc::new(Door {
-            security: settings.security.clone(),
-            cluster: settings.cluster,
-            manager: settings.name,
-            connections: settings.connections,
-            inputs: inputs.clone(),
-            view: Arc::clone(&view),
-        });
         let mut tasks = JoinSet::new();
         let engine = tasks.spawn(engine.run(incoming));
         tasks.spawn(keeper::watch(storage, reading, inputs.clone()));
-        tasks.spawn(door.open(listener));
-        if let Some(certificates) = settings.security.certificates() {
-            let every = std::time::Duration::from_secs(5);
-            tasks.spawn(ostrakon_tls::watch(Arc::clone(certificates), every));
+        if let Leading::While(says) = leading {
+            tasks.spawn(leading::follow(says, inputs.clone()));
         }
-        let desk = Desk {
-            view,
-            inputs,
-            events: following,
-        };
-        Ok(Self {
-            address,
-            desk,
+        Self {
+            address: None,
+            attendant: Arc::new(Attendant::new(inputs.clone(), Arc::clone(&view))),
+            desk: Desk {
+                view,
+                inputs,
+                events: following,
+            },
             tasks,
             engine,
-        })
+        }
     }
 
-    /// Where nodes find it.
-    pub fn address(&self) -> SocketAddr {
+    /// Where nodes find it; `None` if it does not listen itself.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 

@@ -1,168 +1,20 @@
 //! `Switchboard`: the connections of nodes and clients.
 //!
-//! Whoever calls is greeted, and from then on heard; what is said to a node goes to all connections that have its name, because an
-//! old process may still hold one, and what is said names the run that is meant. Whoever says what only somebody else may say is hung
-//! up on. Invariant: nothing here waits for a caller, and no caller makes others wait.
+//! What is said to a node goes to all connections that have its name, because an old process may still hold one, and what is said names
+//! the run that is meant. Who listens to callers is the [`Attendant`](crate::attendant::Attendant). Invariant: nothing here waits for a
+//! caller, and no caller makes others wait.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, btree_map::Entry},
-    net::SocketAddr,
-    sync::{Arc, PoisonError, RwLock, Weak},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
-use ostrakon_control::{
-    Conversation, Ended, FrameError, Framed, FromManager, FromNode, Mouth, Seat, greet,
-};
-use ostrakon_core::{Incarnation, Index, NodeName, ToCoordinator};
-use ostrakon_tls::Security;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc},
-};
+use ostrakon_control::{Framed, FromManager, Mouth, Seat};
+use ostrakon_core::{Incarnation, Index, NodeName};
 
-use crate::{
-    engine::Input,
-    view::{News, View},
-};
+use crate::view::{News, View};
 
-/// How long a caller may take to say who it is.
-const GREETING: Duration = Duration::from_secs(5);
-/// How long a caller may be silent; it is asked much more often whether it is there.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long to wait when the system cannot give us another connection.
-const EXHAUSTED: Duration = Duration::from_millis(100);
 /// So many entries of the log go into one frame.
 const ENTRIES: usize = 256;
 /// Whoever lets so many frames wait hears more of the log when it has taken some.
 const NEWS_AHEAD: usize = 32;
-
-/// Lets callers in.
-pub(crate) struct Door {
-    pub(crate) security: Security,
-    pub(crate) cluster: String,
-    pub(crate) manager: String,
-    pub(crate) connections: usize,
-    pub(crate) inputs: mpsc::Sender<Input>,
-    /// Who is registered.
-    pub(crate) view: Arc<RwLock<View>>,
-}
-
-impl Door {
-    /// Accepts until nobody wants to hear of callers any more.
-    pub(crate) async fn open(self: Arc<Self>, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.connections));
-        let mut number = 0;
-        while !self.inputs.is_closed() {
-            let (stream, from) = tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok(accepted) => accepted,
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(EXHAUSTED).await;
-                        continue;
-                    }
-                },
-                () = self.inputs.closed() => return,
-            };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                tracing::warn!(%from, most = self.connections, "too many connections; one is refused");
-                continue;
-            };
-            number += 1;
-            let door = Arc::downgrade(&self);
-            tokio::spawn(async move {
-                attend(door, number, stream, from).await;
-                drop(place);
-            });
-        }
-    }
-}
-
-impl Door {
-    /// Whether a caller may say this; else why not.
-    fn may_say(&self, name: &NodeName, seat: Seat, words: &FromNode) -> Result<(), String> {
-        let FromNode::Say(message) = words else {
-            return Ok(());
-        };
-        if seat == Seat::Client {
-            return Err("a client speaks as a node does".to_owned());
-        }
-        let run = match message {
-            ToCoordinator::Register { registration, .. } if registration.name != *name => {
-                let claimed = &registration.name;
-                return Err(format!("it registers under another's name, `{claimed}`"));
-            }
-            ToCoordinator::Renew { incarnation, .. }
-            | ToCoordinator::Released { incarnation, .. }
-            | ToCoordinator::Leave { incarnation }
-            | ToCoordinator::Gone { incarnation } => *incarnation,
-            ToCoordinator::Register { .. }
-            | ToCoordinator::Unreachable { .. }
-            | ToCoordinator::Wanted { .. } => return Ok(()),
-        };
-        let view = self.view.read().unwrap_or_else(PoisonError::into_inner);
-        match view.state().member(run) {
-            Some(member) if member.registration.name != *name => {
-                let owner = &member.registration.name;
-                Err(format!("it speaks for run {run}, which is of `{owner}`"))
-            }
-            // One that is not known here, perhaps not yet, has nothing to lose.
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-/// Greets a caller and listens until it goes.
-async fn attend(door: Weak<Door>, number: u64, stream: TcpStream, from: SocketAddr) {
-    let Some(door) = door.upgrade() else {
-        return;
-    };
-    let greeted = greet(
-        stream,
-        &door.security,
-        &door.cluster,
-        &door.manager,
-        GREETING,
-    )
-    .await;
-    let caller = match greeted {
-        Ok(caller) => caller,
-        Err(error) => {
-            metrics::counter!("ostrakon_manager_callers_refused_total").increment(1);
-            tracing::warn!(%from, %error, "a caller is refused");
-            return;
-        }
-    };
-    let (name, seat) = (caller.name.clone(), caller.seat);
-    let (conversation, mouth) = Conversation::<FromManager>::new(caller.wire);
-    let arrived = Input::Arrived {
-        line: number,
-        name: caller.name,
-        seat: caller.seat,
-        mouth,
-    };
-    if door.inputs.send(arrived).await.is_err() {
-        return;
-    }
-    tracing::info!(%name, %from, "a caller has connected");
-    let heard = |words: FromNode| {
-        door.may_say(&name, seat, &words)?;
-        Ok(Input::Heard {
-            line: number,
-            words,
-        })
-    };
-    let ended = conversation.run(PATIENCE, &door.inputs, heard).await;
-    if matches!(&ended, Ended::Closed | Ended::Frame(FrameError::Broken(_))) {
-        tracing::info!(%name, %from, reason = %ended, "a caller has gone");
-    } else {
-        metrics::counter!("ostrakon_manager_callers_hung_up_total").increment(1);
-        tracing::warn!(%name, %from, reason = %ended, "a caller is hung up on");
-    }
-    // The engine may be gone.
-    let _ = door.inputs.send(Input::Hung { line: number }).await;
-}
 
 /// All lines.
 #[derive(Default)]
@@ -171,6 +23,8 @@ pub(crate) struct Switchboard {
     /// The lines of each name.
     names: BTreeMap<NodeName, BTreeSet<u64>>,
     bulletins: Bulletins,
+    /// Where those are who may decide; nobody says so where there are managers.
+    deciders: Vec<String>,
 }
 
 /// What those who follow the log are told, by how much they know, up to the same end of the log.
@@ -205,6 +59,9 @@ impl Switchboard {
         mouth: Mouth<FromManager>,
     ) {
         self.names.entry(name.clone()).or_default().insert(line);
+        if seat == Seat::Client && !self.deciders.is_empty() {
+            mouth.say(FromManager::Deciders(self.deciders.clone()));
+        }
         let caller = Line {
             name,
             seat,
@@ -213,6 +70,15 @@ impl Switchboard {
             run: None,
         };
         self.lines.insert(line, caller);
+    }
+
+    /// Clients are told, now and when they come.
+    pub(crate) fn name_deciders(&mut self, deciders: Vec<String>) {
+        self.deciders = deciders;
+        let clients = self.lines.values().filter(|line| line.seat == Seat::Client);
+        for line in clients {
+            line.mouth.say(FromManager::Deciders(self.deciders.clone()));
+        }
     }
 
     /// Returns the run that spoke there.
@@ -250,10 +116,12 @@ impl Switchboard {
     /// The name of a node's caller; clients have none that counts.
     pub(crate) fn node(&self, line: u64) -> Option<&NodeName> {
         let line = self.lines.get(&line)?;
-        match line.seat {
-            Seat::Node => Some(&line.name),
-            Seat::Client => None,
-        }
+        (line.seat == Seat::Node).then_some(&line.name)
+    }
+
+    /// Whether a caller is still there.
+    pub(crate) fn has(&self, line: u64) -> bool {
+        self.lines.contains_key(&line)
     }
 
     pub(crate) fn say(&self, line: u64, words: FromManager) {
@@ -277,6 +145,13 @@ impl Switchboard {
     pub(crate) fn follow(&mut self, line: u64, behind: Index) {
         if let Some(line) = self.lines.get_mut(&line) {
             line.told = Some(behind);
+        }
+    }
+
+    /// Says no more of the log there.
+    pub(crate) fn unfollow(&mut self, line: u64) {
+        if let Some(line) = self.lines.get_mut(&line) {
+            line.told = None;
         }
     }
 

@@ -24,9 +24,24 @@ pub struct View {
     events: VecDeque<ClusterEvent>,
     next_event: u64,
     leads: Option<Term>,
+    has_read: bool,
     silent: BTreeSet<Incarnation>,
     /// Of those that are silent, as far as it has been said.
     silences: BTreeMap<Incarnation, Silence>,
+    ahead: BTreeMap<NodeName, Ahead>,
+}
+
+/// That a node knows more of the log than there is of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// The last entry that it knows.
+    pub knows: Index,
+    /// Where the log ended when it said so.
+    pub ends: Index,
+    /// Since when the manager knows of it, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// What to do about it.
+    pub remedy: String,
 }
 
 /// That a node is silent.
@@ -59,6 +74,11 @@ impl View {
     /// What the log has made.
     pub fn state(&self) -> &ControlState {
         &self.state
+    }
+
+    /// Whether the manager has read the log to its end once, so that this is the cluster.
+    pub fn has_read(&self) -> bool {
+        self.has_read
     }
 
     /// Who leads; `None` before the first manager did.
@@ -103,6 +123,21 @@ impl View {
     /// The same nodes, with what has been said about them.
     pub fn silences(&self) -> impl Iterator<Item = (Incarnation, &Silence)> {
         self.silences.iter().map(|(run, silence)| (*run, silence))
+    }
+
+    /// Nodes that know more of the log than there is of it: nothing is granted while there are any.
+    pub fn ahead(&self) -> impl Iterator<Item = (&NodeName, &Ahead)> {
+        self.ahead.iter()
+    }
+
+    pub(crate) fn not_ahead(&mut self, node: &NodeName) {
+        self.ahead.remove(node);
+        self.gauge();
+    }
+
+    /// Returns whether it is the first time.
+    pub(crate) fn set_read(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_read, true)
     }
 
     pub(crate) fn set_leads(&mut self, leads: Option<Term>) {
@@ -172,6 +207,22 @@ impl View {
             };
             self.silences.insert(*incarnation, silence);
         }
+        if let Happening::Ahead {
+            node,
+            knows,
+            ends,
+            remedy,
+        } = &what
+        {
+            let ahead = Ahead {
+                knows: *knows,
+                ends: *ends,
+                since_ms: now_ms(),
+                remedy: remedy.clone(),
+            };
+            self.ahead.insert(node.clone(), ahead);
+            self.gauge();
+        }
         let event = ClusterEvent {
             number: self.next_event,
             index,
@@ -202,6 +253,7 @@ impl View {
 
     fn gauge(&self) {
         metrics::gauge!("ostrakon_manager_silent_nodes").set(self.silent.len() as f64);
+        metrics::gauge!("ostrakon_manager_nodes_ahead").set(self.ahead.len() as f64);
     }
 
     /// What lies behind an index, at most so many entries of it.

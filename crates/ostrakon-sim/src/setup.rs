@@ -64,6 +64,8 @@ pub(crate) struct Setup {
     pub(crate) gone: Option<usize>,
     /// Whether nodes reach the storage of the managers and count their leases there.
     pub(crate) shares_storage: bool,
+    /// How many shards the log takes in one append; anything else counts as one.
+    pub(crate) log_takes: usize,
     /// How nodes find each other where there are no managers.
     pub(crate) gossip: Option<Gossip>,
     /// From when on processes that start are of a newer version.
@@ -115,6 +117,7 @@ impl Setup {
             clocks: clocks(plane, nodes, managers, dice),
             updates_at: dice.chance(250).then(|| dice.below(ends_at - calm)),
             weights: weights(nodes, dice),
+            log_takes: log_takes(dice),
             shares_storage,
             policy,
         }
@@ -242,6 +245,15 @@ fn keys(groups: &[GroupSpec]) -> Vec<ShardKey> {
 fn shares_storage(plane: Plane, mutant: Option<Mutant>, dice: &mut Dice) -> bool {
     let must = mutant.is_some_and(Mutant::needs_shared_storage);
     plane == Plane::Managed && (dice.chance(500) || must)
+}
+
+/// Mostly more than anybody wants to append.
+fn log_takes(dice: &mut Dice) -> usize {
+    if dice.chance(250) {
+        dice.between(1, 6) as usize
+    } else {
+        usize::MAX
+    }
 }
 
 /// Mostly all alike.

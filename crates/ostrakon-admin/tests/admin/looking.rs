@@ -234,5 +234,5 @@ async fn a_manager_that_has_stopped_is_neither_alive_nor_ready() {
     };
     house.get("/healthz").await.problem(503);
     house.get("/readyz").await.problem(503);
-    assert!(second.has_read().await.is_err());
+    assert!(second.knock().await.is_err());
 }

@@ -12,6 +12,8 @@ pub enum CoordinatorInput {
     Wake,
     /// It shall lead: it was elected, or nobody else seems to.
     Lead,
+    /// It shall lead no longer: it is not the one that was elected.
+    StandDown,
     /// An entry is in the log. They come in order, whoever wrote them, and to one that leads without being asked for: an append that
     /// ended as unknown may land after the log was read.
     Committed {
@@ -58,6 +60,10 @@ pub enum CoordinatorInput {
     Propose(Command),
     /// Shards shall be balanced now, and not at the next round only.
     Rebalance,
+    /// Nothing is to be granted: somebody may own shards of which the log knows nothing.
+    HoldBack,
+    /// Everything may be granted again that has no owner.
+    GoOn,
 }
 
 /// How far a node has counted its lease in a storage that it shares with the coordinator.
@@ -76,6 +82,10 @@ pub enum AppendOutcome {
     Done,
     /// They are not, because somebody else has written there.
     Conflict,
+    /// They are not, because one that they would have expired has counted its lease.
+    Renewed,
+    /// They are not, because they are more than the storage takes at once.
+    TooLarge,
     /// They are not, because the log could not be reached.
     Unavailable,
     /// Nobody knows.

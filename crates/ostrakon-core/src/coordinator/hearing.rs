@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Coordinator, CoordinatorAction, Counted, Liveness, Peer};
+use super::{Coordinator, CoordinatorAction, Counted, Liveness, Peer, portion};
 use crate::{
     Command, DeathProof, Failover, Granting, Handover, Incarnation, Index, MemberState, Ownership,
     Registration, Rule, ShardKey, Time, ToCoordinator, ToRegion,
@@ -13,6 +13,8 @@ use crate::{
 
 /// How often the same question about a node's health is asked.
 const PROBE_PAUSE: Duration = Duration::from_secs(2);
+/// So much may a node say about itself, in bytes.
+const MOST_TO_REGISTER: usize = 256 << 10;
 
 impl Coordinator {
     pub(super) fn hear(
@@ -86,7 +88,8 @@ impl Coordinator {
 
     pub(super) fn counted(&mut self, incarnation: Incarnation, counted: Counted, now: Time) {
         if self.leads().is_some() && self.leases.counted(incarnation, counted, now) {
-            self.proposals.withdraw(&Command::Expire { incarnation });
+            let expires = |command: &Command| *command == Command::Expire { incarnation };
+            self.proposals.withdraw(expires);
         }
     }
 
@@ -102,6 +105,12 @@ impl Coordinator {
         }
         if registration.weight == 0 {
             return Err("its weight is 0: nodes that hold no shards do not register".to_owned());
+        }
+        if portion::registration_size(registration) > MOST_TO_REGISTER {
+            return Err(format!(
+                "what it says about itself takes more than {} KiB: it must have fewer groups or roles, or say less about its place",
+                MOST_TO_REGISTER >> 10
+            ));
         }
         let refusal = self.state.refuses(registration);
         refusal.map_or(Ok(()), |refusal| Err(refusal.to_string()))
@@ -165,7 +174,7 @@ impl Coordinator {
         }
         if !freed.is_empty() && self.proposals.is_new(&freed) {
             self.propose(Command::Released(freed));
-            if !next.is_empty() {
+            if !next.is_empty() && !self.holds_back {
                 self.propose(Command::Grant(next));
             }
         }

@@ -3,8 +3,13 @@
 //! This is where it begins and ceases to lead. Invariant: only a takeover of its own that it reads in the log makes it lead, and any other
 //! takeover there ends that.
 
+use std::time::Duration;
+
 use super::{AppendOutcome, ConfirmOutcome, Coordinator, CoordinatorAction, Role};
 use crate::{Change, ControlState, Entry, Incarnation, Index, LeaseTiming, Snapshot, Term, Time};
+
+/// How long to wait for word of who has counted its lease, if one has that should be expired.
+const EXPIRE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Coordinator {
     /// An entry is in the log, whoever wrote it.
@@ -113,8 +118,15 @@ impl Coordinator {
         match outcome {
             AppendOutcome::Done => self.proposals.done(),
             AppendOutcome::Unavailable => self.proposals.again(now),
+            AppendOutcome::TooLarge => {
+                self.proposals.again_with_less(now);
+                self.settle_takeover();
+            }
             // Either what was decided was decided on an old state, or nobody knows which state there is.
-            AppendOutcome::Conflict | AppendOutcome::Unknown => {
+            AppendOutcome::Conflict | AppendOutcome::Renewed | AppendOutcome::Unknown => {
+                if outcome == AppendOutcome::Renewed {
+                    self.expire_from = now + EXPIRE_PAUSE;
+                }
                 self.proposals.wait_for_read();
                 actions.push(CoordinatorAction::Read);
             }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::Counted;
-use crate::{Incarnation, LeaseTiming, Rule, Rules, Time};
+use crate::{Command, Entry, Incarnation, LeaseTiming, Rule, Rules, Time};
 
 /// How often a coordinator looks when nothing happens, if there are no leases.
 const WITHOUT_LEASES: Duration = Duration::from_secs(1);
@@ -129,10 +129,20 @@ impl Leases {
         std::mem::take(&mut lease.condemned)
     }
 
-    /// How far a run has counted in the storage. Of one that nobody has looked at it is nothing: if that is wrong, whatever names it
-    /// fails.
-    pub(super) fn count_of(&self, run: Incarnation) -> Option<Counted> {
-        self.runs.get(&run).map(|lease| lease.counted)
+    /// How far those have counted in the storage whom these entries expire. Of one that nobody has looked at it is nothing: if that is
+    /// wrong, whatever names it fails.
+    pub(super) fn unmoved<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e Entry>,
+    ) -> Vec<(Incarnation, Counted)> {
+        let counted = |entry: &Entry| {
+            let Command::Expire { incarnation } = entry.command else {
+                return None;
+            };
+            let lease = self.runs.get(&incarnation)?;
+            Some((incarnation, lease.counted))
+        };
+        entries.into_iter().filter_map(counted).collect()
     }
 
     /// Whether a run may be told that it may act on.

@@ -1,10 +1,11 @@
 //! `Proposals`: commands on their way into the log.
 //!
-//! One batch is on its way at a time, because each is decided on the state that the one before has made. If nobody knows what became of a
-//! batch, nothing more is proposed until the log has been read.
+//! One batch is on its way at a time, because each is decided on the state that the one before has made, and it is no larger than a
+//! storage takes at once. If nobody knows what became of a batch, nothing more is proposed until the log has been read.
 
 use std::{collections::BTreeSet, time::Duration};
 
+use super::portion::{self, Portion};
 use crate::{Command, Epoch, Handover, Incarnation, ShardKey, Time};
 
 /// How long to leave a log alone that could not be reached.
@@ -19,6 +20,10 @@ pub(super) struct Proposals {
     /// The batch that is on its way.
     sent: Option<Sent>,
     not_before: Time,
+    /// Of the last command that was sent the rest still waits.
+    is_cut: bool,
+    /// The storage takes only so many bytes at once.
+    less: Option<usize>,
     /// Shards whose release has been proposed.
     released: BTreeSet<(ShardKey, Epoch)>,
 }
@@ -35,6 +40,7 @@ impl Proposals {
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.sent = None;
+        self.is_cut = false;
         self.released.clear();
     }
 
@@ -44,11 +50,11 @@ impl Proposals {
         }
     }
 
-    /// Does not propose it after all; if it has been sent, not again.
-    pub(super) fn withdraw(&mut self, command: &Command) {
-        self.waiting.retain(|waiting| waiting != command);
+    /// Does not propose these after all; if they have been sent, not again.
+    pub(super) fn withdraw(&mut self, unwanted: impl Fn(&Command) -> bool) {
+        self.waiting.retain(|command| !unwanted(command));
         if let Some(sent) = &mut self.sent {
-            sent.commands.retain(|sent| sent != command);
+            sent.commands.retain(|command| !unwanted(command));
         }
     }
 
@@ -95,18 +101,28 @@ impl Proposals {
             return None;
         }
         self.next_id += 1;
-        let commands = std::mem::take(&mut self.waiting);
+        let most = self.less.unwrap_or(portion::MOST_BYTES);
+        let Portion { commands, is_cut } = Portion::take(&mut self.waiting, most);
         self.sent = Some(Sent {
             id: self.next_id,
             commands: commands.clone(),
             unknown: false,
         });
+        self.is_cut = is_cut;
         Some((self.next_id, commands))
+    }
+
+    /// Whether the log has only a part of what belongs together, and the rest is on its way.
+    pub(super) fn goes_on(&self, now: Time) -> bool {
+        let unknown = self.sent.as_ref().is_some_and(|sent| sent.unknown);
+        self.is_cut && !unknown && now >= self.not_before
     }
 
     pub(super) fn done(&mut self) {
         self.sent = None;
-        self.released.clear();
+        if self.waiting.is_empty() {
+            self.released.clear();
+        }
     }
 
     /// It is surely not in the log: tries again after a pause.
@@ -115,6 +131,20 @@ impl Proposals {
             let later = std::mem::replace(&mut self.waiting, sent.commands);
             self.waiting.extend(later);
             self.not_before = now + PAUSE;
+        }
+    }
+
+    /// It is surely not in the log, because it is too much at once: tries with less. What is too much alone is given up, and everything
+    /// else goes on.
+    pub(super) fn again_with_less(&mut self, now: Time) {
+        let commands = self.sent.iter().flat_map(|sent| &sent.commands);
+        let size: usize = commands.map(portion::size).sum();
+        let sent = self.sent.as_ref();
+        if sent.is_some_and(|sent| portion::is_least(&sent.commands)) {
+            (self.sent, self.less) = (None, None);
+        } else {
+            self.less = Some(size / 2);
+            self.again(now);
         }
     }
 

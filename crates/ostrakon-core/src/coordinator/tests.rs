@@ -17,6 +17,8 @@ struct Desk {
     now: Time,
     /// What becomes of the next attempts to append.
     fate: AppendOutcome,
+    /// How much the log takes at once.
+    takes: usize,
     /// Attempts that are on their way, if they take long.
     under_way: Option<Vec<(u64, Index, Vec<Entry>)>>,
     said: Vec<(String, ToRegion)>,
@@ -24,7 +26,7 @@ struct Desk {
     /// Checks of authority that have begun.
     checks: Vec<u64>,
     /// By attempt to expire a run: how far it was known to have counted.
-    named: Vec<Option<Counted>>,
+    named: Vec<Counted>,
 }
 
 impl Desk {
@@ -34,6 +36,7 @@ impl Desk {
             log: Vec::new(),
             now: Time::ZERO + Duration::from_secs(100),
             fate: AppendOutcome::Done,
+            takes: usize::MAX,
             under_way: None,
             said: Vec::new(),
             probed: Vec::new(),
@@ -76,16 +79,18 @@ impl Desk {
     }
 
     fn append(&mut self, id: u64, after: Index, entries: Vec<Entry>) {
-        for entry in &entries {
-            if let Command::Expire { incarnation } = entry.command {
-                self.named.push(self.coordinator.count_of(incarnation));
-            }
-        }
+        let unmoved = self.coordinator.unmoved(&entries);
+        self.named
+            .extend(unmoved.into_iter().map(|(_, counted)| counted));
         if let Some(under_way) = &mut self.under_way {
             under_way.push((id, after, entries));
             return;
         }
-        let outcome = self.fate;
+        let parts: usize = entries.iter().map(|entry| parts(&entry.command)).sum();
+        let outcome = match self.fate {
+            AppendOutcome::Done if parts > self.takes => AppendOutcome::TooLarge,
+            fate => fate,
+        };
         if outcome == AppendOutcome::Done {
             assert_eq!(after.get(), self.log.len() as u64);
             self.log.extend(entries);
@@ -159,6 +164,22 @@ impl Desk {
 
     fn is_member(&self, incarnation: Incarnation) -> bool {
         self.coordinator.state().member(incarnation).is_some()
+    }
+}
+
+/// How many shards a command is about, or one if it is about something else.
+fn parts(command: &Command) -> usize {
+    match command {
+        Command::BeginMove(moves) => moves.len(),
+        Command::Released(released) => released.len(),
+        Command::Grant(grants) => grants.len(),
+        Command::Takeover { .. }
+        | Command::Register(_)
+        | Command::Leave { .. }
+        | Command::Expire { .. }
+        | Command::ConfirmDead { .. }
+        | Command::SetPolicy(_)
+        | Command::CreateGroup(_) => 1,
     }
 }
 
@@ -683,4 +704,200 @@ fn a_node_that_knows_less_is_told_again() {
             .iter()
             .any(|(_, said)| matches!(said, ToRegion::Holdings(_)))
     );
+}
+
+#[test]
+fn one_that_is_told_to_stand_down_says_and_writes_nothing_more() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    desk.renew(a, 1);
+    desk.step(CoordinatorInput::StandDown);
+    assert_eq!(desk.coordinator.leads(), None);
+    let (said, written) = (desk.said.len(), desk.log.len());
+    desk.confirm(ConfirmOutcome::Confirmed);
+    desk.renew(a, 2);
+    desk.hear(register("b", 2));
+    desk.after(wait() * 2);
+    assert_eq!((desk.said.len(), desk.log.len()), (said, written));
+    // It may be elected again, and everybody has a full wait then.
+    let term = desk.coordinator.state().term();
+    desk.step(CoordinatorInput::Lead);
+    assert!(desk.coordinator.leads().is_some_and(|new| new > term));
+    desk.after(wait() - seconds(1));
+    assert!(desk.is_member(a));
+}
+
+#[test]
+fn a_takeover_that_arrives_after_standing_down_does_not_make_it_lead() {
+    let mut desk = Desk::following();
+    desk.under_way = Some(Vec::new());
+    desk.step(CoordinatorInput::Lead);
+    desk.step(CoordinatorInput::StandDown);
+    for (id, after, entries) in desk.under_way.take().expect("its takeover is on its way") {
+        desk.append(id, after, entries);
+    }
+    assert_eq!(desk.coordinator.leads(), None);
+    assert_eq!(desk.coordinator.state().term(), Term::new(1));
+}
+
+/// A node that can hold very many shards.
+fn register_large(nonce: u64, count: u32) -> ToCoordinator {
+    let ToCoordinator::Register {
+        mut registration,
+        slack,
+    } = register("large", nonce)
+    else {
+        unreachable!()
+    };
+    registration.groups[0].count = ShardCount::new(count).unwrap();
+    ToCoordinator::Register {
+        registration,
+        slack,
+    }
+}
+
+#[test]
+fn very_many_shards_are_granted_in_several_appends_and_told_once() {
+    let mut desk = Desk::leading();
+    desk.hear(register_large(1, 20_000));
+    desk.said.clear();
+    let written = desk.log.len();
+    desk.after(Duration::from_millis(400));
+    let a = desk.coordinator.state().registered(1).expect("registered");
+    assert_eq!(desk.has(a), 20_000);
+    assert!(desk.log.len() >= written + 4, "{}", desk.log.len());
+    let told: Vec<_> = desk.said.iter().filter_map(held).collect();
+    assert_eq!(told, [20_000]);
+}
+
+fn held((_, said): &(String, ToRegion)) -> Option<usize> {
+    match said {
+        ToRegion::Holdings(holdings) => Some(holdings.shards.len()),
+        ToRegion::Registered { .. }
+        | ToRegion::Refused { .. }
+        | ToRegion::Spent { .. }
+        | ToRegion::RenewOk { .. }
+        | ToRegion::Ended { .. } => None,
+    }
+}
+
+#[test]
+fn what_is_in_the_log_is_told_while_the_rest_of_it_cannot_be_written() {
+    let mut desk = Desk::leading();
+    desk.hear(register_large(1, 20_000));
+    desk.under_way = Some(Vec::new());
+    desk.after(Duration::from_millis(400));
+    let (id, after, entries) = desk.under_way.take().unwrap().remove(0);
+    desk.said.clear();
+    desk.under_way = Some(Vec::new());
+    desk.log.extend(entries);
+    assert_eq!(after.next().get(), desk.log.len() as u64);
+    desk.report();
+    let outcome = AppendOutcome::Done;
+    desk.step(CoordinatorInput::AppendEnded { id, outcome });
+    assert_eq!(desk.said, []);
+    let (id, _, _) = desk.under_way.take().unwrap().remove(0);
+    desk.under_way = Some(Vec::new());
+    let outcome = AppendOutcome::Unavailable;
+    desk.step(CoordinatorInput::AppendEnded { id, outcome });
+    let told: Vec<_> = desk.said.iter().filter_map(held).collect();
+    assert!(
+        matches!(told[..], [some] if some > 1000 && some < 20_000),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_storage_that_takes_little_gets_little_at_once() {
+    let mut desk = Desk::leading();
+    desk.takes = 3;
+    desk.hear(register_large(1, 20));
+    desk.after(seconds(10));
+    let a = desk.coordinator.state().registered(1).expect("registered");
+    assert_eq!(desk.has(a), 20);
+}
+
+#[test]
+fn what_is_too_large_alone_is_left_out_and_everything_else_goes_on() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    desk.takes = 0;
+    desk.hear(ToCoordinator::Leave { incarnation: a });
+    desk.after(seconds(1));
+    desk.takes = usize::MAX;
+    desk.after(seconds(1));
+    let member = desk.coordinator.state().member(a).expect("a member");
+    assert_eq!(
+        member.state,
+        crate::MemberState::Active,
+        "it has to ask again"
+    );
+    desk.hear(ToCoordinator::Leave { incarnation: a });
+    desk.after(seconds(1));
+    let member = desk.coordinator.state().member(a).expect("a member");
+    assert_eq!(member.state, crate::MemberState::Leaving);
+}
+
+#[test]
+fn a_node_that_says_too_much_about_itself_is_refused_in_words() {
+    let mut desk = Desk::leading();
+    let ToCoordinator::Register {
+        mut registration,
+        slack,
+    } = register("a", 1)
+    else {
+        unreachable!()
+    };
+    let place = ("poem".to_owned(), "la".repeat(100_000));
+    registration.place.extend([place]);
+    desk.hear(ToCoordinator::Register {
+        registration,
+        slack,
+    });
+    let Some((_, ToRegion::Refused { reason, .. })) = desk.said.last() else {
+        panic!("{:?}", desk.said);
+    };
+    assert!(reason.contains("more than 256 KiB"), "{reason}");
+}
+
+#[test]
+fn one_that_holds_back_grants_and_moves_nothing_and_answers_everybody() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    let b = desk.join("b", 2);
+    desk.hear(ToCoordinator::Leave { incarnation: a });
+    let leaving = moving(&desk, a);
+    assert!(!leaving.is_empty());
+    desk.step(CoordinatorInput::HoldBack);
+    let c = desk.join("c", 3);
+    desk.hear(ToCoordinator::Released {
+        incarnation: a,
+        shards: leaving.clone(),
+    });
+    desk.after(seconds(2));
+    assert_eq!(desk.has(a), 12 - leaving.len(), "it has given them up");
+    assert_eq!((desk.has(b), desk.has(c)), (0, 0));
+    assert_eq!(moving(&desk, a), []);
+    desk.renew(b, 1);
+    desk.confirm(ConfirmOutcome::Confirmed);
+    assert_eq!(desk.answered(b), 1);
+    desk.step(CoordinatorInput::GoOn);
+    assert_eq!(desk.has(b) + desk.has(c), leaving.len());
+}
+
+#[test]
+fn what_waits_to_be_granted_is_called_back_by_holding_back() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    let b = desk.join("b", 2);
+    desk.hear(ToCoordinator::Leave { incarnation: a });
+    desk.fate = AppendOutcome::Unavailable;
+    desk.hear(ToCoordinator::Released {
+        incarnation: a,
+        shards: moving(&desk, a),
+    });
+    desk.step(CoordinatorInput::HoldBack);
+    desk.fate = AppendOutcome::Done;
+    desk.after(seconds(2));
+    assert_eq!((desk.has(a), desk.has(b)), (4, 0));
 }

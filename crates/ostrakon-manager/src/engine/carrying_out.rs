@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use ostrakon_control::FromManager;
 use ostrakon_core::{
     Command, CoordinatorAction, CoordinatorInput, Counted, DeathProof, Entry, Incarnation,
-    Liveness, NodeName, Policy, Rebalancing,
+    Liveness, NodeName, PlannedMove, Policy, Rebalancing,
 };
 use ostrakon_storage::Renewal;
 
@@ -49,23 +49,14 @@ impl Engine {
         self.parts.policy.rebalancing = self.coordinator.state().policy().rebalancing;
     }
 
-    /// How far those have counted their leases whom these entries would expire.
+    /// How far those have counted their leases whom these entries would expire, where they may count.
     fn unmoved(&self, entries: &[Entry]) -> Vec<(Incarnation, Renewal)> {
-        let expired = entries.iter().filter_map(|entry| match entry.command {
-            Command::Expire { incarnation } => Some(incarnation),
-            Command::Takeover { .. }
-            | Command::Register(_)
-            | Command::Leave { .. }
-            | Command::ConfirmDead { .. }
-            | Command::BeginMove(_)
-            | Command::Released(_)
-            | Command::Grant(_)
-            | Command::SetPolicy(_)
-            | Command::CreateGroup(_) => None,
-        });
-        let counted = expired.filter_map(|run| Some((run, self.coordinator.count_of(run)?)));
+        if !self.parts.leading.shares_leases() {
+            return Vec::new();
+        }
+        let unmoved = self.coordinator.unmoved(entries).into_iter();
         let renewal = |(run, Counted { seq, ok_seq })| (run, Renewal { seq, ok_seq });
-        counted.map(renewal).collect()
+        unmoved.map(renewal).collect()
     }
 
     fn confirm(&mut self, id: u64) {
@@ -94,14 +85,13 @@ impl Engine {
     }
 
     pub(super) fn wish(&mut self, wish: Wish) -> Result<(), WishError> {
-        if let Wish::HasRead(answer) = wish {
-            answer.give(self.has_read);
+        if let Wish::ConfirmDead { node, .. } = &wish
+            && self.forget_ahead(node)?
+            && (self.coordinator.leads().is_none() || self.runs_of(node).is_err())
+        {
             return Ok(());
         }
-        if self.coordinator.leads().is_none() {
-            let leader = self.coordinator.state().grantor().cloned();
-            return Err(WishError::NotLeading { leader });
-        }
+        self.must_lead()?;
         let policy = self.coordinator.state().policy().clone();
         let command = match wish {
             Wish::Drain { node } => return self.drain(&node),
@@ -127,14 +117,23 @@ impl Engine {
                 rebalancing,
                 ..policy
             }),
-            Wish::Plan(answer) => {
-                answer.give(self.coordinator.plan_round(self.now()));
-                return Ok(());
-            }
-            Wish::HasRead(_) => return Ok(()),
         };
         self.step(CoordinatorInput::Propose(command));
         Ok(())
+    }
+
+    /// What a round of balancing would do now.
+    pub(super) fn plan(&self) -> Result<Vec<PlannedMove>, WishError> {
+        self.must_lead()?;
+        Ok(self.coordinator.plan_round(self.now()))
+    }
+
+    fn must_lead(&self) -> Result<(), WishError> {
+        if self.coordinator.leads().is_some() {
+            return Ok(());
+        }
+        let leader = self.coordinator.state().grantor().cloned();
+        Err(WishError::NotLeading { leader })
     }
 
     /// Every run of the node shall go.

@@ -1,9 +1,10 @@
 //! Many who follow the log.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use ostrakon_control::{Conversation, FromNode};
 use ostrakon_core::{Command, Entry as LogEntry, Policy, Term};
-use tokio::io::AsyncReadExt;
+use tokio::{io::AsyncReadExt, sync::mpsc};
 
 use super::*;
 
@@ -79,7 +80,9 @@ async fn a_thousand_followers_are_told_ten_thousand_entries() {
         let (ears, unheard) = mpsc::channel::<()>(1);
         reading.spawn(async move {
             let heard = |_: FromNode| Ok(());
-            conversation.run(PATIENCE, &ears, heard).await;
+            conversation
+                .run(Duration::from_secs(15), &ears, heard)
+                .await;
             drop(unheard);
         });
         reading.spawn(async move {

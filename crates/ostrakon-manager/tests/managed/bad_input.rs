@@ -1,83 +1,21 @@
 //! Callers that say what no caller should. They are refused or hung up on with a reason; nodes and their entities do not notice.
 
-use std::{
-    net::SocketAddr,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use ostrakon::{Managed, Node};
-use ostrakon_control::{Conversation, Ended, FromManager, FromNode, Hello, Mouth, Seat, dial};
-use ostrakon_core::{
-    Incarnation, Index, NodeName, NodeVersion, Registration, ToCoordinator, ToRegion,
-};
+use ostrakon_control::{FromManager, FromNode, Hello, Seat, dial};
+use ostrakon_core::{Incarnation, Index, ToCoordinator, ToRegion};
 use ostrakon_manager::{Manager, ManagerSettings, View};
 use ostrakon_tls::Security;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    sync::mpsc,
-    task::JoinHandle,
 };
 
-use crate::cluster::{Counter, Log, builder, is_spread, manager, node, spread, until};
-
-const SOON: Duration = Duration::from_secs(20);
-
-/// Somebody who is connected and says what the test wants.
-struct Caller {
-    mouth: Mouth<FromNode>,
-    heard: mpsc::Receiver<FromManager>,
-    over: JoinHandle<Ended>,
-}
-
-impl Caller {
-    async fn call(address: SocketAddr, name: &str, seat: Seat) -> Self {
-        let hello = Hello {
-            cluster: "ostrakon".to_owned(),
-            name: name.to_owned(),
-            seat,
-        };
-        let dialed = dial(address, &Security::plaintext(), &hello, SOON).await;
-        let (wire, _) = dialed.unwrap_or_else(|error| panic!("{error}"));
-        let (conversation, mouth) = Conversation::new(wire);
-        let (ears, heard) = mpsc::channel(100_000);
-        let over = async move {
-            conversation
-                .run(SOON, &ears, |words: FromManager| Ok(words))
-                .await
-        };
-        let over = tokio::spawn(over);
-        Self { mouth, heard, over }
-    }
-
-    fn say(&self, message: ToCoordinator) {
-        self.mouth.say(FromNode::Say(message));
-    }
-
-    /// The manager has hung up.
-    async fn ends(self) {
-        let ended = tokio::time::timeout(SOON, self.over).await;
-        let ended = ended.expect("it is hung up on").unwrap();
-        assert!(matches!(ended, Ended::Frame(_)), "{ended}");
-    }
-}
-
-fn registration(name: &str, nonce: u64) -> ToCoordinator {
-    let registration = Registration {
-        name: NodeName::new(name).unwrap(),
-        address: "127.0.0.1:1".to_owned(),
-        nonce,
-        version: NodeVersion::default(),
-        roles: Default::default(),
-        weight: 1,
-        groups: Vec::new(),
-        place: Default::default(),
-    };
-    ToCoordinator::Register {
-        registration,
-        slack: Duration::from_millis(100),
-    }
-}
+use crate::{
+    callers::{Caller, SOON, registration},
+    cluster::{Counter, Log, builder, is_spread, manager, node, spread, until},
+};
 
 fn run_of(view: &View, name: &str) -> Option<Incarnation> {
     let mut members = view.state().members();
@@ -122,7 +60,9 @@ async fn strangers_are_refused_and_nobody_else_notices() {
             "it speaks versions 7 to 9",
         ),
     ] {
-        let mut stream = TcpStream::connect(manager.address()).await.unwrap();
+        let mut stream = TcpStream::connect(manager.address().unwrap())
+            .await
+            .unwrap();
         let from = format!("from={}", stream.local_addr().unwrap());
         stream.write_all(bytes).await.unwrap();
         stream.shutdown().await.unwrap();
@@ -139,7 +79,7 @@ async fn strangers_are_refused_and_nobody_else_notices() {
 async fn a_node_of_another_cluster_is_refused_and_knows_why() {
     let log = Log::listen();
     let manager = manager().await;
-    let managed = Managed::from(manager.address())
+    let managed = Managed::from(manager.address().unwrap())
         .cluster("elsewhere")
         .join_within(Duration::from_millis(500));
     let node = Node::builder("bad-2").managed(managed).host::<Counter>();
@@ -161,12 +101,16 @@ async fn whoever_dawdles_loses_its_place_to_those_who_mean_it() {
     let manager = Manager::start(settings).await.unwrap();
     let mut dawdlers = Vec::new();
     for _ in 0..3 {
-        let mut stream = TcpStream::connect(manager.address()).await.unwrap();
+        let mut stream = TcpStream::connect(manager.address().unwrap())
+            .await
+            .unwrap();
         stream.write_all(b"OSTRKNM\x01\0").await.unwrap();
         dawdlers.push(stream);
     }
     // There is no fourth place.
-    let mut fourth = TcpStream::connect(manager.address()).await.unwrap();
+    let mut fourth = TcpStream::connect(manager.address().unwrap())
+        .await
+        .unwrap();
     let from = format!("from={}", fourth.local_addr().unwrap());
     assert_eq!(fourth.read(&mut [0]).await.unwrap_or(0), 0);
     log.says(&["too many connections; one is refused", &from])
@@ -196,7 +140,13 @@ async fn whoever_neither_listens_nor_stops_speaking_holds_nobody_up() {
         name: "flood".to_owned(),
         seat: Seat::Client,
     };
-    let dialed = dial(manager.address(), &Security::plaintext(), &hello, SOON).await;
+    let dialed = dial(
+        manager.address().unwrap(),
+        &Security::plaintext(),
+        &hello,
+        SOON,
+    )
+    .await;
     let (mut wire, _) = dialed.unwrap_or_else(|error| panic!("{error}"));
     let behind = Index::default();
     let words = rmp_serde::to_vec_named(&FromNode::Follow { behind }).unwrap();
@@ -248,7 +198,7 @@ async fn nobody_speaks_for_somebody_else() {
         ),
     ] {
         let name = format!("bad-5-{number}");
-        let caller = Caller::call(manager.address(), &name, seat).await;
+        let caller = Caller::call(manager.address().unwrap(), &name, seat).await;
         caller.say(message);
         caller.ends().await;
         let name = format!("name={name}");
@@ -274,7 +224,13 @@ async fn whoever_is_connected_and_talks_nonsense_is_hung_up_on() {
             name: format!("bad-6-{number}"),
             seat: Seat::Node,
         };
-        let dialed = dial(manager.address(), &Security::plaintext(), &hello, SOON).await;
+        let dialed = dial(
+            manager.address().unwrap(),
+            &Security::plaintext(),
+            &hello,
+            SOON,
+        )
+        .await;
         let (mut wire, _) = dialed.unwrap_or_else(|error| panic!("{error}"));
         wire.write_all(bytes).await.unwrap();
         let mut rest = Vec::new();
@@ -291,7 +247,7 @@ async fn a_registration_makes_one_run_however_often_and_on_however_many_lines_it
     let manager = manager().await;
     let mut lines = Vec::new();
     for _ in 0..3 {
-        let caller = Caller::call(manager.address(), "bad-7", Seat::Node).await;
+        let caller = Caller::call(manager.address().unwrap(), "bad-7", Seat::Node).await;
         for _ in 0..5 {
             caller.say(registration("bad-7", 42));
         }

@@ -55,7 +55,7 @@ async fn a_node_without_kinds_is_a_client_and_owns_nothing() {
     let manager = manager().await;
     let one = node("node-1", &manager).await;
     let client = ostrakon::Node::builder("client-1")
-        .managed(manager.address())
+        .managed(manager.address().unwrap())
         .reach::<Counter>(ostrakon::GroupName::default())
         .start()
         .await
@@ -83,7 +83,7 @@ async fn a_node_with_another_number_of_shards_is_refused_and_told_why() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_manager_a_node_does_not_start_and_says_why() {
     let manager = manager().await;
-    let address = manager.address();
+    let address = manager.address().unwrap();
     manager.stop().await;
     let managed =
         ostrakon::Managed::from(address).join_within(std::time::Duration::from_millis(300));
@@ -101,7 +101,7 @@ async fn without_a_manager_a_node_does_not_start_and_says_why() {
 async fn a_group_that_asks_for_a_role_lives_on_nodes_that_have_it() {
     let manager = manager().await;
     let everybody = || {
-        ostrakon::Managed::from(manager.address())
+        ostrakon::Managed::from(manager.address().unwrap())
             .group_role(ostrakon::GroupName::default(), "storage")
     };
     let start = |name: &str, managed| {

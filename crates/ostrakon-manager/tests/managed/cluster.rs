@@ -34,7 +34,7 @@ pub(crate) async fn manager() -> Manager {
 
 pub(crate) fn builder(name: &str, manager: &Manager) -> NodeBuilder {
     Node::builder(name)
-        .managed(Managed::from(manager.address()))
+        .managed(Managed::from(manager.address().unwrap()))
         .host::<Counter>()
 }
 

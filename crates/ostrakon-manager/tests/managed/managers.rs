@@ -96,7 +96,7 @@ async fn nodes_work_while_the_manager_is_away_and_keep_their_shards_when_it_is_b
     let (mut settings, _folder) = over_file("restart");
     settings.policy.rebalance_every = Duration::from_secs(3);
     let manager = Manager::start(settings.clone()).await.unwrap();
-    settings.listen = manager.address().to_string();
+    settings.listen = manager.address().unwrap().to_string();
     let (one, two) = tokio::join!(node("node-1", &manager), node("node-2", &manager));
     let shares = [("node-1", 150), ("node-2", 150)];
     until(&manager, "equal shares", |view| is_spread(view, &shares)).await;
@@ -142,7 +142,10 @@ async fn when_the_leader_goes_another_takes_over_and_nobody_notices() {
     let second = Manager::start_over(storage, settings("second"))
         .await
         .unwrap();
-    let managers = Managed::by([first.address().to_string(), second.address().to_string()]);
+    let managers = Managed::by([
+        first.address().unwrap().to_string(),
+        second.address().unwrap().to_string(),
+    ]);
     let start = |name: &str| {
         Node::builder(name)
             .managed(managers.clone())
@@ -205,8 +208,9 @@ async fn under_leases_nodes_rest_without_a_manager_and_go_on_with_all_they_had()
         ..Policy::default()
     };
     let manager = Manager::start(settings.clone()).await.unwrap();
-    settings.listen = manager.address().to_string();
-    let managed = Managed::from(manager.address()).slack(LeaseTiming::fast().times().slack);
+    settings.listen = manager.address().unwrap().to_string();
+    let managed =
+        Managed::from(manager.address().unwrap()).slack(LeaseTiming::fast().times().slack);
     let one = Node::builder("node-1")
         .managed(managed)
         .host::<Counter>()
@@ -247,7 +251,7 @@ async fn a_node_that_was_called_dead_begins_anew_when_it_hears_of_it() {
         ..ManagerSettings::default()
     });
     let manager = manager.await.unwrap();
-    let line = Proxy::to(manager.address()).unwrap();
+    let line = Proxy::to(manager.address().unwrap()).unwrap();
     let managed = Managed::from(line.address());
     let one = Node::builder("node-1")
         .managed(managed)

@@ -28,7 +28,7 @@ impl Shop {
         };
         let mut shop = Self { storage, settings };
         let manager = shop.manager().await;
-        shop.settings.listen = manager.address().to_string();
+        shop.settings.listen = manager.address().unwrap().to_string();
         (shop, manager)
     }
 

@@ -81,7 +81,7 @@ async fn manager(name: &str, security: Security) -> Result<Manager, ostrakon_man
 }
 
 async fn start(name: &str, manager: &Manager, security: Security) -> Result<Node, StartError> {
-    let managed = Managed::from(manager.address())
+    let managed = Managed::from(manager.address().unwrap())
         .security(security)
         .join_within(Duration::from_secs(2));
     Node::builder(name)
@@ -99,7 +99,7 @@ async fn refusal(manager: &Manager, security: &Security, name: &str, seat: Seat)
         seat,
     };
     let within = Duration::from_secs(10);
-    match dial(manager.address(), security, &hello, within).await {
+    match dial(manager.address().unwrap(), security, &hello, within).await {
         Ok(_) => panic!("it was let in"),
         Err(GreetingError::RefusedByManager(reason)) => reason,
         Err(error) => panic!("{error}"),
@@ -137,7 +137,7 @@ async fn another_authority_is_trusted_by_neither_side() {
     let started = start("tls-1", &manager, theirs.security(Role::Node, "tls-1")).await;
     let error = started.unwrap_err().to_string();
     assert!(error.contains(flaw), "{error}");
-    let at = manager.address().to_string();
+    let at = manager.address().unwrap().to_string();
     log.says(&["no contact with a manager", &at, flaw]).await;
     log.says(&["a caller is refused", "refused us"]).await;
     // Now the node would trust the manager, but not the other way round.
@@ -168,7 +168,7 @@ async fn an_expired_certificate_is_refused_and_both_say_so() {
         .to_string();
     assert!(error.contains("refused us"), "{error}");
     log.says(&["a caller is refused", "it expired at"]).await;
-    let at = manager.address().to_string();
+    let at = manager.address().unwrap().to_string();
     log.says(&["no contact with a manager", &at, "refused us"])
         .await;
 }
@@ -202,7 +202,7 @@ async fn a_certificate_lets_in_only_whom_it_names_and_as_what_it_says() {
     };
     let within = Duration::from_secs(10);
     assert!(
-        dial(manager.address(), &client, &hello, within)
+        dial(manager.address().unwrap(), &client, &hello, within)
             .await
             .is_ok()
     );

@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use ostrakon_core::{
-    AppendOutcome, Command, CoordinatorInput, Counted, Entry, Incarnation, ToCoordinator, ToRegion,
+    AppendOutcome, CoordinatorInput, Counted, Entry, Incarnation, ToCoordinator, ToRegion,
 };
 
 use super::World;
@@ -95,20 +95,7 @@ impl World {
         if self.setup.plane == Plane::Peer || self.is(Mutant::ExpireWithoutCount) {
             return Vec::new();
         }
-        let expired = entries.iter().filter_map(|entry| match entry.command {
-            Command::Expire { incarnation } => Some(incarnation),
-            Command::Takeover { .. }
-            | Command::Register(_)
-            | Command::Leave { .. }
-            | Command::ConfirmDead { .. }
-            | Command::BeginMove(_)
-            | Command::Released(_)
-            | Command::Grant(_)
-            | Command::SetPolicy(_)
-            | Command::CreateGroup(_) => None,
-        });
-        let named = expired.filter_map(|run| Some((run, one.coordinator.count_of(run)?)));
-        named.collect()
+        one.coordinator.unmoved(entries.iter().map(Rc::as_ref))
     }
 
     /// Nothing was appended, because one whom it would have expired has counted its lease.
@@ -134,7 +121,7 @@ impl World {
             self.ask_log(manager, again);
             return;
         }
-        let outcome = AppendOutcome::Conflict;
+        let outcome = AppendOutcome::Renewed;
         self.tell_manager(manager, CoordinatorInput::AppendEnded { id, outcome });
     }
 }

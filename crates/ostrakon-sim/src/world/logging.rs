@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use ostrakon_core::{AppendOutcome, ConfirmOutcome, Entry};
+use ostrakon_core::{AppendOutcome, Command, ConfirmOutcome, Entry};
 
 use super::World;
 use crate::{
@@ -115,6 +115,14 @@ impl World {
                         entries,
                     };
                 }
+                if entries.iter().map(|entry| shards(entry)).sum::<usize>() > self.setup.log_takes {
+                    let (outcome, entries) = (AppendOutcome::TooLarge, Vec::new());
+                    return LogAnswer::Appended {
+                        id,
+                        outcome,
+                        entries,
+                    };
+                }
                 if !self.storage.are_unmoved(&unmoved) {
                     return LogAnswer::Renewed { id };
                 }
@@ -148,5 +156,21 @@ impl World {
             }
             LogRequest::Leases => LogAnswer::Leases(self.storage.leases()),
         }
+    }
+}
+
+/// How many shards an entry is about, or one if it is about something else.
+fn shards(entry: &Entry) -> usize {
+    match &entry.command {
+        Command::BeginMove(moves) => moves.len(),
+        Command::Released(released) => released.len(),
+        Command::Grant(grants) => grants.len(),
+        Command::Takeover { .. }
+        | Command::Register(_)
+        | Command::Leave { .. }
+        | Command::Expire { .. }
+        | Command::ConfirmDead { .. }
+        | Command::SetPolicy(_)
+        | Command::CreateGroup(_) => 1,
     }
 }

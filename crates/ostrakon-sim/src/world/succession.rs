@@ -40,8 +40,13 @@ impl World {
         }
         let one = self.managers[voter].as_ref();
         let leads = one.is_some_and(|one| one.coordinator.leads().is_some());
-        if self.voters.voters[voter].leads.is_some() && !leads {
-            self.tell_manager(voter, CoordinatorInput::Lead);
+        match self.voters.voters[voter].leads {
+            Some(_) if !leads => self.tell_manager(voter, CoordinatorInput::Lead),
+            // Sometimes it finds out by itself, when it is refused.
+            None if leads && self.dice.chance(500) => {
+                self.tell_manager(voter, CoordinatorInput::StandDown);
+            }
+            Some(_) | None => {}
         }
         self.read_log(voter, Reader::Driver);
     }

@@ -29,8 +29,8 @@ impl Desk {
     }
 }
 
-fn counted(seq: u64, ok_seq: u64) -> Option<Counted> {
-    Some(Counted { seq, ok_seq })
+fn counted(seq: u64, ok_seq: u64) -> Counted {
+    Counted { seq, ok_seq }
 }
 
 #[test]
@@ -225,4 +225,22 @@ fn a_goodbye_is_not_written_while_a_shard_may_be_on_its_way() {
     assert_eq!(desk.has(a), 12);
     let ends = |entry: &&Entry| matches!(entry.command, Command::ConfirmDead { .. });
     assert_eq!(desk.log.iter().filter(ends).count(), 0);
+}
+
+/// Otherwise the storage is asked as fast as it answers, for as long as nobody can look at its leases.
+#[test]
+fn one_that_has_counted_without_being_seen_is_not_tried_again_without_a_pause() {
+    let mut desk = Desk::leading();
+    let a = desk.join("a", 1);
+    desk.fate = AppendOutcome::Renewed;
+    desk.after(wait());
+    assert_eq!(desk.named.len(), 1);
+    let tries = desk.named.len();
+    desk.after(seconds(10));
+    let more = desk.named.len() - tries;
+    assert!((5..=10).contains(&more), "{more}");
+    desk.fate = AppendOutcome::Done;
+    desk.count(a, 9, 8);
+    desk.after(wait() - seconds(1));
+    assert!(desk.is_member(a));
 }
