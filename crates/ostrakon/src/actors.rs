@@ -188,7 +188,7 @@ pub enum SpawnError {
     NodeLeft,
 }
 
-/// Why an actor was not found.
+/// Why an actor was not found, or not entered with the receptionist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LookupError {
@@ -212,5 +212,13 @@ pub enum LookupError {
     NoSuchNode {
         /// The name.
         node: NodeName,
+    },
+    /// This node's receptionist has 1,024 entries or 63 KiB of them. The actor was not entered; take others out first.
+    #[error(
+        "the receptionist of this node has no room for `{name}`: 1024 entries with 63 KiB are the most"
+    )]
+    Full {
+        /// The actor that was to be entered.
+        name: EntityId,
     },
 }

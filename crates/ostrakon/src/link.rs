@@ -489,7 +489,10 @@ impl Link {
 
     /// Whether something waits for a connection, and none is about to come.
     fn has_work(&self) -> bool {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Up(_)) {
+            state.outbox.forget_void();
+        }
         !state.outbox.is_empty() && state.greetings == 0
     }
 

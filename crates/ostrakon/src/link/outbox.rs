@@ -88,6 +88,19 @@ impl Outbox {
         self.ready.is_empty() && self.large.is_empty()
     }
 
+    /// Forgets the ordinary frames if all of them have been taken back: nobody needs a connection for those. Only while nothing is being
+    /// written, for positions go on from there.
+    pub(crate) fn forget_void(&mut self) {
+        let mut messages = 0;
+        self.each_frame(|frame| messages += usize::from(!held::is_void(frame)));
+        if messages == 0 {
+            self.base += self.ready.len() as u64;
+            self.ready.clear();
+            self.frames = 0;
+            self.acts.taken();
+        }
+    }
+
     /// Puts in the frame that `write` writes.
     pub(crate) fn push(
         &mut self,

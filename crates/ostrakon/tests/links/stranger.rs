@@ -2,7 +2,7 @@
 //!
 //! It knows the bytes of the protocol and nothing else of the crate: should they change, it notices.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::{
@@ -136,13 +136,28 @@ pub(crate) fn text(text: &impl Serialize) -> Vec<u8> {
 
 pub(crate) struct Stranger<S = TcpStream> {
     stream: S,
+    /// What the other side's receptionist has asked.
+    swaps: BTreeSet<u64>,
+}
+
+/// What a receptionist answers that knows nobody.
+#[derive(Default, Serialize)]
+struct Page {
+    edition: Edition,
+    lines: [(); 0],
+}
+
+#[derive(Default, Serialize)]
+struct Edition {
+    incarnation: u64,
+    version: u64,
 }
 
 impl Stranger {
     pub(crate) async fn dial(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream }
+        Self::on(stream)
     }
 
     /// Goes through the handshake.
@@ -156,7 +171,8 @@ impl Stranger {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stranger<S> {
     pub(crate) fn on(stream: S) -> Self {
-        Self { stream }
+        let swaps = BTreeSet::new();
+        Self { stream, swaps }
     }
 
     /// Sends bytes. The other side may have closed: then what it said before tells why.
@@ -220,9 +236,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stranger<S> {
         heard.expect("the other side says something").ok()
     }
 
-    /// The next frame; `None` if the connection ends.
+    /// The next frame; `None` if the connection ends. Whatever the other side's receptionist wants is answered and not shown.
     pub(crate) async fn frame(&mut self) -> Option<Heard> {
-        self.hear().await.map(Heard)
+        loop {
+            let frame = self.hear().await.map(Heard)?;
+            if frame.is_of_receptionist() {
+                self.swaps.insert(frame.request());
+                let nothing = rmp_serde::to_vec_named(&Page::default()).unwrap();
+                let answer = self::frame(kind::ANSWER, frame.request(), &nothing);
+                self.say(&answer).await;
+            } else if frame.kind() != kind::CANCEL || !self.swaps.contains(&frame.request()) {
+                return Some(frame);
+            }
+        }
     }
 
     /// The next frame of this kind; others are skipped.
@@ -274,6 +300,11 @@ pub(crate) struct Heard(pub(crate) Vec<u8>);
 impl Heard {
     pub(crate) fn kind(&self) -> u8 {
         self.0[0]
+    }
+
+    fn is_of_receptionist(&self) -> bool {
+        let kind = b"ostrakon.receptionist";
+        self.kind() == kind::MESSAGE && self.0.windows(kind.len()).any(|bytes| bytes == kind)
     }
 
     fn request_and_rest(&self) -> (u64, &[u8]) {

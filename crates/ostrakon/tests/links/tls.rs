@@ -35,7 +35,7 @@ use crate::{
     connections::is_unsent,
     handshakes::{
         log::Log,
-        stranger::{Declined, Hello, Judgement, Ready, Stranger},
+        stranger::{Declined, Hello, Judgement, Letter, Ready, Said, Stranger, kind},
     },
     ledger::Ledger,
 };
@@ -335,19 +335,24 @@ async fn shows(files: Files, address: SocketAddr, hello: &Hello) -> Judgement {
 }
 
 #[tokio::test]
-async fn only_the_certificate_of_a_node_lets_that_node_in() {
+async fn only_a_certificate_of_that_name_and_a_fitting_role_lets_somebody_in() {
     let log = Log::listen();
     let office = Office::new();
     let node = start("node-1", office.node("node-1")).await;
     let address = testing::address(&node);
     let hello = Hello::to("node-1");
     for (role, name, reason) in [
-        (Role::Client, "stranger", "has the role `client`"),
+        (Role::Manager, "stranger", "has the role `manager`"),
         (Role::Admin, "stranger", "has the role `admin`"),
         (
             Role::Node,
             "node-3",
-            "certificate is for `node-3`, but it says to be node `stranger`",
+            "certificate is for `node-3`, but it says to be `stranger`",
+        ),
+        (
+            Role::Client,
+            "shop",
+            "certificate is for `shop`, but it says to be `stranger`",
         ),
     ] {
         let files = office.issue(role, name);
@@ -355,9 +360,75 @@ async fn only_the_certificate_of_a_node_lets_that_node_in() {
         assert!(refusal.contains(reason), "{refusal}");
         log.says(&["a connection is refused", reason]).await;
     }
-    let own = office.issue(Role::Node, "stranger");
-    assert_eq!(shows(own, address, &hello).await.welcome().node, "node-1");
+    for role in [Role::Node, Role::Client] {
+        let own = office.issue(role, "stranger");
+        assert_eq!(shows(own, address, &hello).await.welcome().node, "node-1");
+    }
     node.leave().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_is_answered_and_never_taken_for_a_node_even_if_it_has_the_name_of_one() {
+    let office = Office::new();
+    let client = Tls::load(office.issue(Role::Client, "node-2")).unwrap();
+    let nodes = vec![
+        start("node-1", office.node("node-1")).await,
+        start("node-2", office.node("node-2")).await,
+    ];
+    let cluster = Cluster::connect(nodes).await;
+    // It also claims to be later than any start of a node.
+    let hello = Hello {
+        node: "node-2".to_owned(),
+        incarnation: u64::MAX,
+        ..Hello::to("node-1")
+    };
+    let address = testing::address(&cluster.nodes[0]);
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (stream, _) = client.connect(stream).await.unwrap();
+    let mut client = Stranger::on(stream);
+    let welcome = client.introduce(&hello).await.welcome();
+    client.ready(welcome.challenge).await;
+    let id = cluster.id_on(0);
+    let add = Said::Add {
+        entry: 7,
+        reply: Some(0),
+    };
+    let ask = Letter::ask(5, cluster.shard(&id), &id, &add);
+    client.say(&ask.frame()).await;
+    assert_eq!(client.frame_of(kind::ANSWER).await.request(), 5);
+
+    // What is for the node of that name goes there, and the node itself is let in.
+    for (from, to) in [(0, 1), (1, 0)] {
+        let ledger = cluster.nodes[from].entity::<Ledger>(cluster.id_on(to));
+        assert!(ledger.add(8).await.unwrap() > 0);
+    }
+    let there = cluster.nodes[1].entity::<Ledger>(cluster.id_on(1));
+    assert_eq!(there.entries().await.unwrap(), [8]);
+    client.is_heard().await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn nobody_is_let_in_by_the_certificate_of_a_client() {
+    let log = Log::listen();
+    let office = Office::new();
+    let nodes = vec![
+        start("node-1", office.node("node-1")).await,
+        start("node-2", office.node("node-2")).await,
+    ];
+    let cluster = Cluster::connect(nodes).await;
+    let tls = Tls::load(office.issue(Role::Client, "shop")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    testing::introduce(&cluster.nodes[0], "node-2", &address);
+    let impostor = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        assert!(tls.accept(stream).await.is_err());
+        drop(listener);
+    };
+    tokio::join!(asks_in_vain(&cluster), impostor);
+    log.says(&["cannot connect", "peer=node-2"]).await;
+    cluster.leave().await;
 }
 
 #[tokio::test]
@@ -409,7 +480,7 @@ async fn whoever_answers_with_the_certificate_of_another_node_hears_nothing() {
         drop(listener);
     };
     tokio::join!(asks_in_vain(&cluster), impostor);
-    let reason = "its certificate is for `node-3`, but it says to be node `node-2`";
+    let reason = "its certificate is for `node-3`, but it says to be `node-2`";
     log.says(&["cannot connect", reason]).await;
     cluster.leave().await;
 }

@@ -105,7 +105,7 @@ impl Outbox {
     }
 }
 
-fn is_void(frame: &[u8]) -> bool {
+pub(super) fn is_void(frame: &[u8]) -> bool {
     matches!(Frame::read(frame::body(frame)), Ok(Frame::Void))
 }
 

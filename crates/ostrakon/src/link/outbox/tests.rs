@@ -552,6 +552,26 @@ fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
 }
 
 #[test]
+fn frames_that_were_all_taken_back_need_no_connection() {
+    let mut outbox = Outbox::default();
+    let push = |outbox: &mut Outbox, number| {
+        outbox.push(LaneKey::Actors, number, |out| {
+            write_frame(out, number, 1, Sort::Message, 10);
+        })
+    };
+    let (first, second) = (push(&mut outbox, 1), push(&mut outbox, 2));
+    assert!(outbox.withdraw(first));
+    outbox.forget_void();
+    assert!(!outbox.is_empty(), "one of two waits");
+    assert!(outbox.withdraw(second));
+    outbox.forget_void();
+    assert!(outbox.is_empty());
+    let third = push(&mut outbox, 3);
+    assert!(!outbox.withdraw(second), "its place is not another's");
+    assert!(outbox.withdraw(third));
+}
+
+#[test]
 fn many_frames_are_taken_back_one_by_one_without_looking_at_all_others() {
     let mut outbox = Outbox::default();
     let push = |number| outbox.push(LaneKey::None, number, |out| frame::put_ping(out, number));
