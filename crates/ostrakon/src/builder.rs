@@ -23,9 +23,12 @@ use crate::{
     lease::Lease,
     link::Hub,
     node::{Hosted, Inner, Reached, WeakNode},
+    plane::Plane,
     testing::Fixed,
     topology::Topology,
 };
+#[cfg(feature = "peers")]
+use crate::{Peers, Seeds};
 
 /// What a node will host and how. Without more it runs alone (*solo*): all shards are its own.
 ///
@@ -61,7 +64,7 @@ pub struct NodeBuilder {
     singletons: Vec<(&'static str, String)>,
     force_serialization: bool,
     fixed: Option<Fixed>,
-    managed: Option<Managed>,
+    plane: Option<Plane>,
 }
 
 struct KindPlan {
@@ -111,7 +114,7 @@ impl NodeBuilder {
             singletons: Vec::new(),
             force_serialization: false,
             fixed: None,
-            managed: None,
+            plane: None,
         }
     }
 
@@ -179,7 +182,25 @@ impl NodeBuilder {
     ///
     /// A node that hosts no kind is a client: it talks to entities and owns no shards.
     pub fn managed(mut self, managed: impl Into<Managed>) -> Self {
-        self.managed = Some(managed.into());
+        self.plane = Some(Plane::Managed(managed.into()));
+        self
+    }
+
+    /// Forms or joins a cluster without managers: the nodes look after it themselves. `listen` is where this node's peers reach it, and `seeds`
+    /// are some of theirs, `host:port` each; itself among them does no harm. Every node runs the same, only name and address differ.
+    #[cfg(feature = "peers")]
+    pub fn peers<S: Into<String>>(
+        self,
+        listen: impl Into<String>,
+        seeds: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.peer(Peers::at(listen).seeds(Seeds::new(seeds)))
+    }
+
+    /// The same, where there is more to say.
+    #[cfg(feature = "peers")]
+    pub fn peer(mut self, peers: Peers) -> Self {
+        self.plane = Some(Plane::Peers(peers));
         self
     }
 
@@ -196,15 +217,16 @@ impl NodeBuilder {
         self.check_kinds()?;
         let singletons = self.checked_singletons()?;
         let services = Services::new(&name);
-        let managed = self.managed.take();
-        let hub = match (&managed, self.fixed.take()) {
-            (Some(managed), _) => Some(managed.open(&name, &self.groups, &services).await?),
-            (None, Some(fixed)) => Some(fixed.open(&name, &self.groups, &services).await?),
-            (None, None) => None,
-        };
+        let plane = self.plane.take();
         let seat = match self.kinds.is_empty() {
             true => Seat::Client,
             false => Seat::Node,
+        };
+        let (groups, fixed) = (&self.groups, self.fixed.take());
+        let hub = match (&plane, fixed) {
+            (Some(plane), _) => Some(plane.part().open(&name, seat, groups, &services).await?),
+            (None, Some(fixed)) => Some(fixed.open(&name, groups, &services).await?),
+            (None, None) => None,
         };
         let (hub, listener) = hub.unzip();
         let node = self.assemble(name, services, hub);
@@ -214,9 +236,10 @@ impl NodeBuilder {
             }
             return Ok(node);
         };
+        node.0.receptionist.open(&node, hub);
         hub.open(listener, node.known_kinds(), singletons);
-        if let Some(managed) = managed {
-            let membership = managed.join(hub, seat).await?;
+        if let Some(plane) = plane {
+            let membership = plane.join(hub, seat).await?;
             let _ = node.0.membership.set(membership);
         }
         Ok(node)
@@ -374,8 +397,9 @@ pub enum StartError {
     /// The node's connections cannot be protected as they have to be.
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    /// No manager has let the node in. Nothing is wrong with the node itself: look at the managers and at the way to them, and try again.
-    #[error("no manager has let the node in within {within:?}: {trouble}")]
+    /// Nobody who decides has let the node in. Nothing is wrong with the node itself: look at the managers, or peers, and at the way to
+    /// them, and try again.
+    #[error("nobody has let the node in within {within:?}: {trouble}")]
     NotJoined {
         /// How long it was tried.
         within: Duration,
@@ -393,6 +417,12 @@ pub enum StartError {
     Thread {
         /// What the system said.
         cause: String,
+    },
+    /// The node came into no cluster of peers.
+    #[error("the node came into no cluster: {reason}")]
+    NoCluster {
+        /// Why, and what was tried.
+        reason: String,
     },
     /// A singleton cannot be reached, for instance because the group's own hash function gives it no shard.
     #[error("a singleton cannot be started")]

@@ -19,6 +19,9 @@ mod link;
 mod lock;
 mod managed;
 mod node;
+#[cfg(feature = "peers")]
+mod peers;
+mod plane;
 mod receptionist;
 mod reply;
 mod schema;
@@ -50,8 +53,12 @@ pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
     LeaseTiming, NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
 };
+#[cfg(feature = "peers")]
+pub use ostrakon_council::Seeds;
 pub use ostrakon_macros::entity;
 pub use ostrakon_tls::{Security, Unfit};
+#[cfg(feature = "peers")]
+pub use peers::Peers;
 pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
 pub use stream::{ConsumerGone, EntityStream, StreamReply};

@@ -17,7 +17,7 @@ use crate::{
     host::{AnyHost, Host, Place},
     lease::Lease,
     link::{Draft, Hub, KnownKind, Lanes},
-    managed::Membership,
+    plane::Membership,
     topology::{MemberStatus, Topology},
     wire::Ports,
 };
@@ -198,7 +198,7 @@ impl Node {
         self.0.dead_letters.subscribe()
     }
 
-    /// Finds actors by what they offer.
+    /// Finds actors by what they offer, on all nodes.
     pub fn receptionist(&self) -> &Receptionist {
         &self.0.receptionist
     }
@@ -217,6 +217,7 @@ impl Node {
     /// kind within its stop deadline; what is not done then is ended.
     pub async fn leave(&self) -> Result<(), LeaveError> {
         let inner = &self.0;
+        inner.receptionist.leave();
         inner
             .topology
             .set_status(&inner.name, MemberStatus::Leaving);

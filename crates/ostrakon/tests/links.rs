@@ -21,6 +21,8 @@ mod ledger;
 mod messages;
 #[path = "links/moves.rs"]
 mod moves;
+#[path = "links/receptionist.rs"]
+mod receptionist;
 #[path = "links/streams.rs"]
 mod streams;
 #[path = "links/tls.rs"]

@@ -132,9 +132,9 @@ pub(crate) enum Refusal {
         ours: String,
         theirs: String,
     },
-    #[error("its certificate is for `{proven}`, but it says to be node `{said}`")]
+    #[error("its certificate is for `{proven}`, but it says to be `{said}`")]
     OtherIdentity { proven: String, said: String },
-    #[error("its certificate has the role `{role}`, which may not connect as a node")]
+    #[error("its certificate has the role `{role}`, which has no business here")]
     WrongRole { role: String },
     #[error("both nodes dialed at once; the connection of `{winner}` is used")]
     Simultaneous { winner: NodeName },
@@ -193,7 +193,7 @@ impl Me {
         }
     }
 
-    /// Judges who dials. What depends on the connections that exist is for the caller to judge.
+    /// Judges who dials, and says what to call it. What depends on the connections that exist is for the caller to judge.
     pub(crate) fn judge(
         &self,
         hello: &Hello,
@@ -217,7 +217,7 @@ impl Me {
         if name == self.name {
             return Err(Refusal::SameName { name });
         }
-        check_identity(identity, &name)?;
+        let name = admitted(identity, name)?;
         self.check_groups(&hello.groups)?;
         Ok(name)
     }
@@ -243,7 +243,7 @@ impl Me {
                 })?,
             });
         }
-        check_identity(identity, to)
+        check_answerer(identity, to)
     }
 
     /// A group that only one side knows is no conflict; one that both know must be the same.
@@ -261,22 +261,44 @@ impl Me {
     }
 }
 
-fn check_identity(identity: Option<&Identity>, name: &NodeName) -> Result<(), Refusal> {
+/// What to call a dialer. A client is called what no node can be called: nothing that is for a node ever goes to it.
+fn admitted(identity: Option<&Identity>, said: NodeName) -> Result<NodeName, Refusal> {
+    let Some(identity) = identity else {
+        return Ok(said);
+    };
+    check_role(identity, &[Role::Node, Role::Client])?;
+    check_name(identity, &said)?;
+    let name = identity.name_among_nodes();
+    NodeName::new(&name).map_err(|_| Refusal::BadName {
+        name: shortened(&name),
+    })
+}
+
+/// Only nodes are dialed.
+fn check_answerer(identity: Option<&Identity>, name: &NodeName) -> Result<(), Refusal> {
     let Some(identity) = identity else {
         return Ok(());
     };
-    if identity.role() != Role::Node {
-        return Err(Refusal::WrongRole {
-            role: identity.role().to_string(),
-        });
+    check_role(identity, &[Role::Node])?;
+    check_name(identity, name)
+}
+
+fn check_role(identity: &Identity, allowed: &[Role]) -> Result<(), Refusal> {
+    if allowed.contains(&identity.role()) {
+        return Ok(());
     }
-    if identity.name() != name.as_str() {
-        return Err(Refusal::OtherIdentity {
-            proven: identity.name().to_owned(),
-            said: name.to_string(),
-        });
+    let role = identity.role().to_string();
+    Err(Refusal::WrongRole { role })
+}
+
+fn check_name(identity: &Identity, said: &NodeName) -> Result<(), Refusal> {
+    if identity.name() == said.as_str() {
+        return Ok(());
     }
-    Ok(())
+    Err(Refusal::OtherIdentity {
+        proven: identity.name().to_owned(),
+        said: said.to_string(),
+    })
 }
 
 impl Group {

@@ -12,7 +12,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use ostrakon_core::{
-    Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardMap, Time, Version,
+    Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardKey, ShardMap, Time, Version,
 };
 use ostrakon_tls::Security;
 use tokio::{
@@ -38,7 +38,7 @@ use crate::{
     host::{AnyHost, envelope::Ask},
     lease::Lease,
     lock::Mutex,
-    managed::Event,
+    plane::Event,
     reply::Pending,
     topology::Topology,
 };
@@ -69,6 +69,8 @@ pub(crate) struct Hub {
     singletons: OnceLock<Vec<(&'static str, EntityId)>>,
     addresses: Mutex<BTreeMap<NodeName, String>>,
     links: Mutex<BTreeMap<NodeName, Arc<Link>>>,
+    /// The nodes that there is a connection with, each with a number that changes with its connection.
+    pub(crate) connected: watch::Sender<BTreeMap<NodeName, u64>>,
     sessions: AtomicU64,
     leaving: AtomicBool,
     listener: OnceLock<AbortHandle>,
@@ -132,6 +134,7 @@ impl Hub {
                 singletons: OnceLock::new(),
                 addresses: Mutex::default(),
                 links: Mutex::default(),
+                connected: watch::Sender::default(),
                 sessions: AtomicU64::new(1),
                 leaving: AtomicBool::new(false),
                 listener: OnceLock::new(),
@@ -253,7 +256,7 @@ impl Hub {
         self.addresses.lock().insert(peer, address);
     }
 
-    /// Tells the plane from now on which nodes cannot be reached.
+    /// Tells the plane from now on which nodes cannot be reached, and which shards lack an owner.
     pub(crate) fn follow(&self, plane: mpsc::Sender<Event>) {
         let _ = self.plane.set(plane);
     }
@@ -263,6 +266,16 @@ impl Hub {
             let node = peer.clone();
             // It is advice: if nobody has time for it, it is given again.
             let _ = plane.try_send(Event::Unreachable { node });
+        }
+    }
+
+    /// Somebody waits for an owner of this shard.
+    pub(crate) fn wanted(&self, group: &GroupName, shard: ShardId) {
+        if let Some(plane) = self.plane.get() {
+            let group = group.clone();
+            let shard = ShardKey { group, shard };
+            // Said again for as long as somebody waits.
+            let _ = plane.try_send(Event::Wanted { shard });
         }
     }
 
@@ -293,14 +306,30 @@ impl Hub {
 
     /// Goes by this map from now on. Shards that are ours in it have been opened.
     pub(crate) fn show(&self, map: ShardMap) {
-        let version = map.version();
-        self.map.store(Arc::new(map));
+        let (version, map) = (map.version(), Arc::new(map));
+        let old = self.map.swap(Arc::clone(&map));
         self.version.store(version.get(), Ordering::Release);
         self.changed.send_replace(version);
+        self.turn_lanes(&old, &map);
         for (kind, id) in self.singletons.get().into_iter().flatten() {
             if let Ok(host) = self.host(kind) {
                 // Refused where its shard is not.
                 let _ = host.keep_running(id);
+            }
+        }
+    }
+
+    /// What waits for a node that has lost a shard goes on to the next one, also if nothing more is sent there.
+    fn turn_lanes(&self, old: &ShardMap, new: &ShardMap) {
+        for (group, lanes) in &self.lanes {
+            let owner = |map: &ShardMap, lane: &Lane| {
+                let assignment = map.owner(group, lane.shard);
+                assignment.map(|assignment| assignment.owner.clone())
+            };
+            for lane in lanes.iter() {
+                if owner(old, lane) != owner(new, lane) {
+                    lane.owner_changed();
+                }
             }
         }
     }
@@ -419,6 +448,10 @@ impl Hub {
     }
 
     pub(crate) fn peer_is_up(&self, peer: &NodeName) {
+        let number = self.next_session();
+        self.connected.send_modify(|connected| {
+            connected.insert(peer.clone(), number);
+        });
         if self.plane.get().is_some() {
             return;
         }
@@ -427,6 +460,8 @@ impl Hub {
     }
 
     pub(crate) fn peer_is(&self, peer: &NodeName, end: &End) {
+        self.connected
+            .send_if_modified(|connected| connected.remove(peer).is_some());
         if self.plane.get().is_none() {
             self.topology.set_status(peer, MemberStatus::Down);
         } else if !end.is_agreed() {

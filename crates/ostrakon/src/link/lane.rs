@@ -318,6 +318,16 @@ impl Lane {
         }
     }
 
+    /// The map names another owner, or none.
+    pub(crate) fn owner_changed(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if state.used
+            && let Some(hub) = self.hub.upgrade()
+        {
+            self.look_up(&hub, &mut state);
+        }
+    }
+
     fn take_route(&self, hub: &Arc<Hub>, state: &mut State, assignment: Assignment) {
         if state
             .route
@@ -488,6 +498,9 @@ impl Lane {
                 waiting.push_front(parcel);
                 break;
             }
+        }
+        if !waiting.is_empty() && state.route.is_none() {
+            hub.wanted(&self.group, self.shard);
         }
         state.held_bytes = waiting.iter().map(Parcel::size).sum();
         state.mending = !waiting.is_empty();

@@ -1,9 +1,9 @@
-//! `Contact`: the connection to one manager, kept for as long as the node lives.
+//! `Contact`: the connection to one of those who may decide, kept for as long as it is wanted.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use ostrakon_control::{Conversation, FromManager, FromNode, GreetingError, Hello, dial};
-use ostrakon_tls::{Security, Wire};
+use ostrakon_control::{Conversation, FromManager, FromNode, GreetingError, Hello, dial_role};
+use ostrakon_tls::{Role, Security, Wire};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::Event;
@@ -16,10 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
+/// `host:port`; looked up anew for every attempt.
+pub(crate) type Address = Arc<str>;
+
 pub(crate) struct Contact {
-    pub(crate) number: usize,
-    /// Its address, `host:port`; looked up anew for every attempt.
-    pub(crate) manager: String,
+    pub(crate) address: Address,
+    /// What the certificate of whoever answers has to say.
+    pub(crate) role: Role,
     pub(crate) security: Security,
     pub(crate) hello: Hello,
     pub(crate) events: mpsc::Sender<Event>,
@@ -41,8 +44,8 @@ impl Contact {
                 }
                 Talk::NotBegun(error) => error.to_string(),
             };
-            tracing::warn!(manager = %self.manager, %trouble, "no contact with a manager");
-            let contact = self.number;
+            tracing::warn!(manager = %self.address, %trouble, "no contact with a manager");
+            let contact = Arc::clone(&self.address);
             let lost = Event::Lost { contact, trouble };
             if self.events.send(lost).await.is_err() {
                 return;
@@ -59,14 +62,20 @@ impl Contact {
             Err(error) => return Talk::NotBegun(error),
         };
         let began = Instant::now();
-        tracing::info!(manager, address = %self.manager, "in contact with a manager");
+        tracing::info!(manager, address = %self.address, "in contact with a manager");
         let (conversation, mouth) = Conversation::<FromNode>::new(wire);
-        let contact = self.number;
-        let met = Event::Met { contact, mouth };
+        let contact = Arc::clone(&self.address);
+        let met = Event::Met {
+            contact: Arc::clone(&contact),
+            mouth,
+        };
         if self.events.send(met).await.is_err() {
             return Talk::Over;
         }
-        let heard = |words: FromManager| Ok(Event::Heard { contact, words });
+        let heard = |words: FromManager| {
+            let contact = Arc::clone(&contact);
+            Ok(Event::Heard { contact, words })
+        };
         let ended = conversation.run(PATIENCE, &self.events, heard).await;
         match self.events.is_closed() {
             true => Talk::Over,
@@ -79,13 +88,13 @@ impl Contact {
 
     /// Dials each of the manager's addresses until one answers.
     async fn dial(&self) -> Result<(Box<dyn Wire>, String), GreetingError> {
-        let looking = tokio::net::lookup_host(&self.manager);
+        let looking = tokio::net::lookup_host(&*self.address);
         let found = tokio::time::timeout(GREETING, looking).await;
         let found = found.map_err(|_| GreetingError::Late(GREETING))??;
-        let reason = format!("`{}` has no address", self.manager);
+        let reason = format!("`{}` has no address", self.address);
         let mut failed = io::Error::new(io::ErrorKind::NotFound, reason).into();
         for address in found {
-            match dial(address, &self.security, &self.hello, GREETING).await {
+            match dial_role(self.role, address, &self.security, &self.hello, GREETING).await {
                 Ok(dialed) => return Ok(dialed),
                 Err(error) => failed = error,
             }

@@ -17,22 +17,26 @@ use std::{
 use ostrakon_clock::HolderClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
-    ControlState, Entry, Incarnation, Index, NodeName, Region, RegionAction, RegionInput,
-    Registration, Snapshot, Time, ToCoordinator, Version,
+    ControlState, Entry, Incarnation, Index, NodeName, Placement, Region, RegionAction,
+    RegionInput, Registration, ShardKey, Snapshot, Time, ToCoordinator, Version,
 };
 use ostrakon_storage::{Read, Renewal, Storage};
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    Event, Standing,
-    contact::Contact,
+    Event,
+    contact::Address,
+    contacts::Contacts,
     emptying::{Emptying, Manner},
     shared,
+    standing::Standing,
 };
 use crate::{lease::Lease, link::Hub};
 
 /// How often at most a node is reported that cannot be reached.
 const REPORT_PAUSE: Duration = Duration::from_secs(1);
+/// How often at most an owner is asked for.
+const ASK_PAUSE: Duration = Duration::from_millis(250);
 /// How often it is looked whether the node still exists.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long to try to say goodbye to managers of whom nothing is heard.
@@ -47,11 +51,13 @@ pub(crate) struct Driver {
     region: Region,
     seat: Seat,
     state: ControlState,
-    mouths: BTreeMap<usize, Mouth<FromNode>>,
-    troubles: BTreeMap<usize, String>,
+    mouths: BTreeMap<Address, Mouth<FromNode>>,
+    troubles: BTreeMap<Address, String>,
     emptying: Emptying,
     /// When each node was last reported.
     reported: BTreeMap<NodeName, Time>,
+    /// When an owner was last asked for.
+    asked: BTreeMap<ShardKey, Time>,
     /// The log as it was when the map was last made.
     mapped: Index,
     /// What is held has changed since the map was last made.
@@ -67,6 +73,8 @@ pub(crate) struct Driver {
     applied: watch::Sender<Index>,
     events: mpsc::Sender<Event>,
     standing: watch::Sender<Standing>,
+    /// Who decides, as a client has heard.
+    deciders: watch::Sender<Vec<Address>>,
 }
 
 /// What a driver is made of.
@@ -77,12 +85,13 @@ pub(crate) struct DriverParts {
     pub(crate) storage: Option<Arc<dyn Storage>>,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) standing: watch::Sender<Standing>,
+    pub(crate) deciders: watch::Sender<Vec<Address>>,
 }
 
 /// Runs a driver and its contacts apart from the user's threads, until the node is gone.
 pub(crate) fn on_its_own_thread(
     driver: Driver,
-    contacts: Vec<Contact>,
+    contacts: Contacts,
     events: mpsc::Receiver<Event>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -90,9 +99,7 @@ pub(crate) fn on_its_own_thread(
         .build()?;
     let run = move || {
         runtime.block_on(async {
-            for contact in contacts {
-                tokio::spawn(contact.keep());
-            }
+            tokio::spawn(contacts.keep());
             driver.run(events).await;
         });
     };
@@ -111,6 +118,7 @@ impl Driver {
             storage,
             events,
             standing,
+            deciders,
         } = parts;
         Self {
             hub: Arc::downgrade(hub),
@@ -124,6 +132,7 @@ impl Driver {
             troubles: BTreeMap::new(),
             emptying: Emptying::default(),
             reported: BTreeMap::new(),
+            asked: BTreeMap::new(),
             mapped: Index::default(),
             changed: false,
             shown: Version::default(),
@@ -134,6 +143,7 @@ impl Driver {
             applied: watch::Sender::new(Index::default()),
             events,
             standing,
+            deciders,
         }
     }
 
@@ -191,22 +201,28 @@ impl Driver {
             Event::Met { contact, mouth } => {
                 let behind = self.state.applied();
                 mouth.say(FromNode::Follow { behind });
-                self.mouths.insert(contact, mouth);
                 self.troubles.remove(&contact);
+                self.mouths.insert(contact, mouth);
                 self.farewell = None;
             }
             Event::Lost { contact, trouble } => self.lost(contact, trouble),
-            Event::Heard { contact, words } => self.hear(hub, contact, words),
+            Event::Parted { contact } => {
+                self.mouths.remove(&contact);
+                self.troubles.remove(&contact);
+                self.hurry_if_alone();
+            }
+            Event::Heard { contact, words } => self.hear(hub, &contact, words),
             Event::Read(read) => self.read_shared(read),
             Event::UpToDate => self.has_read = true,
             Event::Answered(answer) => self.step(hub, RegionInput::Heard(answer)),
             Event::Ended { shard, epoch } => self.ended(hub, &shard, epoch),
             Event::Unreachable { node } => self.unreachable(hub, node),
+            Event::Wanted { shard } => self.wanted(hub, shard),
             Event::Leave => self.leave(hub),
         }
     }
 
-    fn lost(&mut self, contact: usize, trouble: String) {
+    fn lost(&mut self, contact: Address, trouble: String) {
         self.mouths.remove(&contact);
         self.hurry_if_alone();
         self.troubles.insert(contact, trouble);
@@ -239,16 +255,25 @@ impl Driver {
         }
     }
 
-    fn hear(&mut self, hub: &Arc<Hub>, contact: usize, words: FromManager) {
+    fn hear(&mut self, hub: &Arc<Hub>, contact: &Address, words: FromManager) {
         match words {
             FromManager::Say(message) => self.step(hub, RegionInput::Heard(message)),
             FromManager::Entries { behind, entries } => self.read(contact, behind, &entries),
             FromManager::State(snapshot) => self.restore(*snapshot),
+            FromManager::Deciders(deciders) => self.meet(deciders),
             FromManager::Ping => {
-                if let Some(mouth) = self.mouths.get(&contact) {
+                if let Some(mouth) = self.mouths.get(contact) {
                     mouth.say(FromNode::Pong);
                 }
             }
+        }
+    }
+
+    /// A client speaks to those as well who decide now.
+    fn meet(&self, deciders: Vec<String>) {
+        if self.seat == Seat::Client {
+            let deciders = deciders.iter().map(|address| address.as_str().into());
+            self.deciders.send_replace(deciders.collect());
         }
     }
 
@@ -271,9 +296,9 @@ impl Driver {
         }
     }
 
-    fn read(&mut self, contact: usize, behind: Index, entries: &[Entry]) {
+    fn read(&mut self, contact: &Address, behind: Index, entries: &[Entry]) {
         if behind > self.state.applied() {
-            if let Some(mouth) = self.mouths.get(&contact) {
+            if let Some(mouth) = self.mouths.get(contact) {
                 let behind = self.state.applied();
                 mouth.say(FromNode::Follow { behind });
             }
@@ -304,6 +329,28 @@ impl Driver {
         self.step(hub, RegionInput::Unreachable { incarnation });
     }
 
+    /// Asks for an owner, where shards get one only then, and unless that was done just now.
+    fn wanted(&mut self, hub: &Arc<Hub>, shard: ShardKey) {
+        let now = self.clock.now();
+        let recently = |then: &Time| now.saturating_since(*then) < ASK_PAUSE;
+        let placement = self.state.policy().placement;
+        if placement == Placement::AtOnce || self.asked.get(&shard).is_some_and(recently) {
+            return;
+        }
+        self.asked.retain(|_, then| recently(then));
+        self.asked.insert(shard.clone(), now);
+        match self.seat {
+            Seat::Node => self.step(hub, RegionInput::Wanted { shard }),
+            Seat::Client => self.say(&ToCoordinator::Wanted { shard }),
+        }
+    }
+
+    fn say(&self, message: &ToCoordinator) {
+        for mouth in self.mouths.values() {
+            mouth.say(FromNode::Say(message.clone()));
+        }
+    }
+
     fn step(&mut self, hub: &Arc<Hub>, input: RegionInput) {
         if self.seat == Seat::Client {
             return;
@@ -331,9 +378,7 @@ impl Driver {
         match action {
             RegionAction::Send(message) => {
                 self.renew_shared(&message);
-                for mouth in self.mouths.values() {
-                    mouth.say(FromNode::Say(message.clone()));
-                }
+                self.say(&message);
             }
             RegionAction::Open { shard, epoch } => self.open(hub, &shard, epoch),
             RegionAction::Drain { shard, epoch } => {

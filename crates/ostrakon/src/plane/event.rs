@@ -4,17 +4,24 @@ use ostrakon_control::{FromManager, FromNode, Mouth};
 use ostrakon_core::{Epoch, NodeName, ShardKey, ToRegion};
 use ostrakon_storage::Read;
 
+use super::contact::Address;
+
 /// What has happened.
 pub(crate) enum Event {
     /// A manager can be spoken to.
     Met {
-        contact: usize,
+        contact: Address,
         mouth: Mouth<FromNode>,
     },
     /// A manager cannot be spoken to.
-    Lost { contact: usize, trouble: String },
+    Lost { contact: Address, trouble: String },
+    /// A manager is none any more.
+    Parted { contact: Address },
     /// A manager has said something.
-    Heard { contact: usize, words: FromManager },
+    Heard {
+        contact: Address,
+        words: FromManager,
+    },
     /// A piece of the log, read from the storage.
     Read(Read),
     /// All of the log in the storage has been read.
@@ -25,6 +32,8 @@ pub(crate) enum Event {
     Ended { shard: ShardKey, epoch: Epoch },
     /// Another node cannot be reached.
     Unreachable { node: NodeName },
+    /// Somebody waits for an entity in this shard, and nobody owns it.
+    Wanted { shard: ShardKey },
     /// The node wants to go.
     Leave,
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::contact::Address;
 use crate::StartError;
 
 /// How a node stands with its managers.
@@ -10,7 +11,7 @@ pub(crate) enum Standing {
     #[default]
     Waiting,
     /// No manager can be reached; why, by manager.
-    Alone(BTreeMap<usize, String>),
+    Alone(BTreeMap<Address, String>),
     Refused(String),
     Joined,
     Left,
@@ -32,19 +33,13 @@ impl Standing {
         matches!(self, Self::Left)
     }
 
-    pub(crate) fn into_result(
-        self,
-        managers: &[String],
-        within: Duration,
-    ) -> Result<(), StartError> {
+    pub(crate) fn into_result(self, within: Duration) -> Result<(), StartError> {
         let trouble = match self {
             Self::Joined => return Ok(()),
             Self::Refused(reason) => return Err(StartError::Refused { reason }),
             Self::Alone(troubles) => {
-                let named = troubles.into_iter().map(|(number, trouble)| {
-                    let manager = managers.get(number).map_or("?", String::as_str);
-                    format!("{manager}: {trouble}")
-                });
+                let named = troubles.into_iter();
+                let named = named.map(|(manager, trouble)| format!("{manager}: {trouble}"));
                 named.collect::<Vec<_>>().join("; ")
             }
             Self::Waiting | Self::Left | Self::GoneUnheard => {

@@ -181,7 +181,7 @@ fn those_who_do_not_fit_are_refused_with_the_reason() {
     assert_eq!(told(|hello| hello.to = "n3".to_owned(), None), not_me);
     let same = Refusal::SameName { name: n1() };
     assert_eq!(told(|hello| hello.node = "n1".to_owned(), None), same);
-    for role in [Role::Client, Role::Admin] {
+    for role in [Role::Manager, Role::Admin] {
         let wrong = Refusal::WrongRole {
             role: role.to_string(),
         };
@@ -191,7 +191,9 @@ fn those_who_do_not_fit_are_refused_with_the_reason() {
         proven: "n3".to_owned(),
         said: "n2".to_owned(),
     };
-    assert_eq!(told(|_| (), identity(Role::Node, "n3")), another);
+    for role in [Role::Node, Role::Client] {
+        assert_eq!(told(|_| (), identity(role, "n3")), another);
+    }
     let group = |theirs: &str| Refusal::OtherGroup {
         group: "default".to_owned(),
         ours: "8 shards by hash `stable`".to_owned(),
@@ -201,6 +203,25 @@ fn those_who_do_not_fit_are_refused_with_the_reason() {
     assert_eq!(fewer, group("7 shards by hash `stable`"));
     let hashed = told(|hello| hello.groups[0].hash = "md5".to_owned(), None);
     assert_eq!(hashed, group("8 shards by hash `md5`"));
+}
+
+#[test]
+fn a_client_is_let_in_under_a_name_that_no_node_can_have() {
+    let judged = me().judge(&hello(), identity(Role::Client, "n2").as_ref());
+    assert_eq!(judged, Ok(NodeName::new("client=n2").unwrap()));
+    assert_ne!(judged, Ok(other().name));
+    // Nobody is let in under that name who is not this client.
+    assert!(Identity::new("test", Role::Node, "client=n2").is_err());
+    // A name that leaves no room for the difference is none.
+    let long = "x".repeat(NodeName::MAX_LEN);
+    let hello = Hello {
+        node: long.clone(),
+        ..hello()
+    };
+    let judged = me().judge(&hello, identity(Role::Client, &long).as_ref());
+    assert!(matches!(judged, Err(Refusal::BadName { .. })), "{judged:?}");
+    let judged = me().judge(&hello, identity(Role::Node, &long).as_ref());
+    assert_eq!(judged, Ok(NodeName::new(&long).unwrap()));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ostrakon_core::{Epoch, RegionInput, ShardKey};
 use super::{Driver, Event};
 use crate::{
     link::Hub,
-    managed::emptying::{Manner, Next},
+    plane::emptying::{Manner, Next},
 };
 
 impl Driver {

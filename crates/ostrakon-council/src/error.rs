@@ -1,0 +1,27 @@
+//! `StartError`: why a peer did not start.
+
+use thiserror::Error;
+
+/// Why a peer did not start. Nothing runs.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It came into no cluster.
+    #[error(transparent)]
+    Peer(#[from] ostrakon_peers::StartError),
+    /// Its log cannot be opened.
+    #[error(transparent)]
+    Log(#[from] ostrakon_raft::StartError),
+    /// It was to be the first of a cluster, and could not be.
+    #[error(transparent)]
+    Form(#[from] ostrakon_raft::FormError),
+    /// Its name cannot be used.
+    #[error(transparent)]
+    Manager(#[from] ostrakon_manager::StartError),
+    /// What it says about itself is too much to be gossiped.
+    #[error(transparent)]
+    Profile(#[from] ostrakon_core::InvalidProfile),
+    /// It has stopped meanwhile.
+    #[error("the peer has stopped while it started")]
+    Stopped,
+}

@@ -1,0 +1,102 @@
+//! Recruiting: whoever leads sees to it that those take part in the consensus that shall.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use ostrakon_core::{Incarnation, NodeName, TopologySnapshot};
+use ostrakon_manager::Desk;
+use ostrakon_raft::{Members, RaftLog};
+use tokio::sync::watch;
+
+use crate::roster::Roster;
+
+/// How long to wait before a change is tried again that did not succeed.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub(crate) struct Recruiting {
+    pub(crate) log: Arc<RaftLog>,
+    pub(crate) topology: watch::Receiver<TopologySnapshot>,
+    pub(crate) desk: Desk,
+}
+
+impl Recruiting {
+    /// Goes on for as long as the peer runs.
+    pub(crate) async fn run(mut self) {
+        let (mut leads, mut members) = (self.log.leads(), self.log.members());
+        let mut events = self.desk.follow();
+        loop {
+            leads.mark_unchanged();
+            members.mark_unchanged();
+            events.mark_unchanged();
+            let settled = !*leads.borrow() || self.recruit().await;
+            let changed = async {
+                tokio::select! {
+                    changed = leads.changed() => changed,
+                    changed = members.changed() => changed,
+                    changed = events.changed() => changed,
+                    changed = self.topology.changed() => changed,
+                }
+            };
+            let changed = match settled {
+                true => changed.await,
+                false => {
+                    tokio::time::sleep(PAUSE).await;
+                    Ok(())
+                }
+            };
+            if changed.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether all that was wanted has been done.
+    async fn recruit(&mut self) -> bool {
+        let current = self.log.members().borrow().clone();
+        let topology = self.topology.borrow_and_update().clone();
+        let runs = self.runs();
+        let me = self.log.me();
+        let roster = Roster {
+            topology: &topology,
+            runs: &runs,
+            current: &current,
+            leader: me.id,
+        };
+        let mut wanted = roster.wanted();
+        let Some(heir) = wanted.voters.keys().next().copied() else {
+            // Whoever would leave nobody behind keeps things as they are.
+            return true;
+        };
+        // Nobody leads without a vote: whoever goes lets another one lead first, and that one takes its vote back.
+        let goes = !wanted.voters.contains_key(&me.id);
+        if goes {
+            wanted.learners.remove(&me.id);
+            wanted.voters.insert(me.id, me.clone());
+        }
+        if wanted != current && !self.set(&wanted).await {
+            return false;
+        }
+        if goes {
+            self.log.hand_over(heir).await;
+        }
+        !goes
+    }
+
+    async fn set(&self, wanted: &Members) -> bool {
+        tracing::info!(%wanted, "those who keep the log change");
+        match self.log.set_members(wanted).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::warn!(%error, "those who keep the log could not be changed yet");
+                false
+            }
+        }
+    }
+
+    /// The latest run of each node.
+    fn runs(&self) -> BTreeMap<NodeName, Incarnation> {
+        let view = self.desk.view();
+        let members = view.state().members();
+        let runs = members.map(|(run, member)| (member.registration.name.clone(), run));
+        runs.collect()
+    }
+}

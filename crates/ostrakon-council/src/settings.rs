@@ -1,0 +1,53 @@
+//! `CouncilSettings`: what a peer is told at its start, and the rules it lays down.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use ostrakon_core::{Failover, LeaseTiming, Placement, Policy};
+use ostrakon_health::{Auto, Health};
+use ostrakon_peers::PeerSettings;
+
+use crate::badge::Duty;
+
+/// How a peer takes part.
+pub struct CouncilSettings {
+    /// Who it is, whom it asks first, and how it is reached.
+    pub peer: PeerSettings,
+    /// The rules of the cluster: whoever leads writes its own into the log, so all peers should have the same.
+    pub policy: Policy,
+    /// Who says whether a silent node is dead.
+    pub health: Arc<dyn Health>,
+    /// Where its part of the log is kept. Without it, it is gone with the process; and if most of those that vote end at once, so is
+    /// the cluster: all have to be started again.
+    pub data: Option<PathBuf>,
+    /// How often whoever leads is heard of.
+    pub heartbeat: Duration,
+    /// Whoever hears of no leader for a random time between this and twice this tries to lead.
+    pub election: Duration,
+    pub(crate) duty: Duty,
+}
+
+impl CouncilSettings {
+    /// A peer that hosts entities, without a data directory. Nodes have leases, and shards get an owner when somebody first wants one.
+    pub fn new(peer: PeerSettings) -> Self {
+        Self {
+            peer,
+            policy: Policy {
+                failover: Failover::Lease(LeaseTiming::fast()),
+                placement: Placement::AtFirstAccess,
+                ..Policy::default()
+            },
+            health: Arc::new(Auto::default()),
+            data: None,
+            heartbeat: Duration::from_millis(100),
+            election: Duration::from_millis(400),
+            duty: Duty::Host,
+        }
+    }
+
+    /// One that hosts nothing: it is there for its vote.
+    #[must_use]
+    pub fn as_witness(mut self) -> Self {
+        self.duty = Duty::Witness;
+        self
+    }
+}

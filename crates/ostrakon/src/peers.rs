@@ -1,0 +1,142 @@
+//! `Peers`: how a node takes part in a cluster that its nodes look after themselves.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use ostrakon_control::Seat;
+use ostrakon_core::{Failover, GroupName, LeaseTiming, NodeVersion};
+use ostrakon_council::{Council, CouncilSettings, PeerSettings, Seeds};
+use ostrakon_tls::{Role, Security};
+use tokio::sync::watch;
+
+use crate::{
+    Limits, StartError,
+    link::Hub,
+    plane::{Deciders, Membership, Part, part_settings},
+    watchdog::Strictness,
+};
+
+/// How a node takes part in a cluster without managers.
+///
+/// ```
+/// use ostrakon::{Peers, Seeds};
+///
+/// let peers = Peers::at("127.0.0.1:25520")
+///     .seeds(Seeds::new(["127.0.0.1:25521"]))
+///     .cluster("bank");
+/// ```
+#[must_use = "give it to `NodeBuilder::peer`"]
+#[derive(Clone)]
+pub struct Peers {
+    at: String,
+    reached_at: Option<String>,
+    seeds: Seeds,
+    data: Option<PathBuf>,
+    lease: LeaseTiming,
+    pub(crate) part: Part,
+}
+
+impl Peers {
+    /// Takes part; its peers reach it at this address, `host:port`. Port 0 is any that is free.
+    pub fn at(address: impl Into<String>) -> Self {
+        let at = address.into();
+        let host = at.rsplit_once(':').map_or(&*at, |(host, _)| host);
+        let lease = LeaseTiming::fast();
+        let part = Part {
+            listen: format!("{host}:0"),
+            slack: lease.times().slack,
+            ..Part::default()
+        };
+        Self {
+            at,
+            reached_at: None,
+            seeds: Seeds::none(),
+            data: None,
+            lease,
+            part,
+        }
+    }
+
+    /// Whom to ask first: some peers that will be there. Without any, the node forms a cluster of its own.
+    pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
+        self.seeds = seeds.into();
+        self
+    }
+
+    /// What to tell peers to dial, where it is not the address that was given: a host name, or a port that is forwarded.
+    pub fn reached_at(mut self, address: impl Into<String>) -> Self {
+        self.reached_at = Some(address.into());
+        self
+    }
+
+    /// Where this node keeps its part of the log that says who owns what. Without it, it is gone with the process: if most of those that vote end at
+    /// once, all nodes have to be started again.
+    pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.data = Some(directory.into());
+        self
+    }
+
+    /// For how long a node goes on that hears nothing of the others, and for how long they wait; [`LeaseTiming::fast`] unless told
+    /// otherwise. All nodes should say the same.
+    pub fn lease(mut self, lease: LeaseTiming) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    part_settings!();
+
+    pub(crate) async fn join(self, hub: &Arc<Hub>, seat: Seat) -> Result<Membership, StartError> {
+        let (addresses, council) = match seat {
+            Seat::Client => (self.found_seeds().await, None),
+            Seat::Node => {
+                let council = self.council(hub).await?;
+                (council.deciders(), Some(council))
+            }
+        };
+        let deciders = Deciders {
+            addresses,
+            role: Role::Node,
+            storage: None,
+        };
+        let mut membership = self.part.join(hub, seat, deciders).await?;
+        membership.council = council;
+        Ok(membership)
+    }
+
+    /// A client hears from the seeds what there is to know.
+    async fn found_seeds(&self) -> watch::Receiver<Vec<Arc<str>>> {
+        let found = self.seeds.find().await;
+        let found = found.iter().map(|seed| seed.as_str().into());
+        watch::channel(found.collect()).1
+    }
+
+    async fn council(&self, hub: &Hub) -> Result<Council, StartError> {
+        let (part, name) = (&self.part, hub.me.name.as_str());
+        let peer = PeerSettings {
+            advertise: self.reached_at.clone(),
+            join_within: part.join_within,
+            ..PeerSettings::new(&part.cluster, name, &self.at)
+        };
+        let peer = peer
+            .seeds(self.seeds.clone())
+            .security(part.security.clone());
+        let mut settings = CouncilSettings::new(peer);
+        settings.data = self.data.clone();
+        settings.policy.failover = Failover::Lease(self.lease);
+        let council = Council::start(settings).await;
+        council.map_err(|error| StartError::NoCluster {
+            reason: explained(&error),
+        })
+    }
+}
+
+/// An error with all that caused it, on one line.
+fn explained(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! Nodes come, go and end.
+
+use std::time::Instant;
+
+use super::cluster::{node, nodes, residents, until_free, until_members, visit};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_start_together_find_each_other_and_share_the_shards() {
+    let (nodes, _) = nodes(3).await;
+    let living = residents(&nodes[0], 60).await;
+    assert_eq!(living.len(), 3, "{living:?}");
+    for node in &nodes {
+        assert_eq!(residents(node, 60).await, living, "all see the same");
+        until_members(node, &["node-1", "node-2", "node-3"]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_leaves_hands_its_shards_over_first() {
+    let (mut nodes, _) = nodes(3).await;
+    residents(&nodes[0], 60).await;
+    let leaving = nodes.remove(0);
+    let began = Instant::now();
+    leaving.leave().await.unwrap();
+    println!("left after {:?}", began.elapsed());
+    drop(leaving);
+    let living = residents(&nodes[0], 60).await;
+    println!("all answer after {:?}: {living:?}", began.elapsed());
+    assert!(!living.contains_key("node-1"), "{living:?}");
+    until_members(&nodes[0], &["node-2", "node-3"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_a_node_ends_others_take_its_shards_whoever_led() {
+    for lost in [0, 2] {
+        let (mut nodes, _) = nodes(3).await;
+        residents(&nodes[0], 60).await;
+        let lost = nodes.remove(lost);
+        let name = lost.name().to_string();
+        let began = Instant::now();
+        drop(lost);
+        let living = residents(&nodes[0], 60).await;
+        println!("{name} is replaced after {:?}: {living:?}", began.elapsed());
+        assert!(!living.contains_key(&name), "{living:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_comes_back_on_its_address_is_a_member_again() {
+    let (mut nodes, addresses) = nodes(3).await;
+    residents(&nodes[0], 60).await;
+    drop(nodes.remove(2));
+    until_free(&addresses[2]).await;
+    let seeds: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let began = Instant::now();
+    let back = node("node-3", seeds[2], &seeds).await;
+    println!("back after {:?}", began.elapsed());
+    residents(&back, 60).await;
+    println!("all answer after {:?}", began.elapsed());
+    assert_eq!(visit(&nodes[0], 0).await.0, visit(&back, 0).await.0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_finds_whoever_decides_by_any_of_the_nodes() {
+    let (mut nodes, addresses) = nodes(4).await;
+    for seed in &addresses {
+        let client = ostrakon::Node::builder("client-1")
+            .peers("127.0.0.1:0", [seed])
+            .reach::<super::cluster::Resident>(ostrakon::GroupName::default())
+            .start()
+            .await
+            .unwrap();
+        let living = residents(&client, 40).await;
+        assert_eq!(living, residents(&nodes[0], 40).await);
+        client.leave().await.unwrap();
+    }
+    nodes.clear();
+}
