@@ -14,6 +14,11 @@ use crate::child;
 /// Package, the program on `PATH` (or absolute file) that shows it is there, what needs it.
 const NEEDED: &[(&str, &str, &str)] = &[
     (
+        "iproute2",
+        "ip",
+        "the fault tests cut a node off in network namespaces",
+    ),
+    (
         "libprotobuf-dev",
         "/usr/include/google/protobuf/descriptor.proto",
         "the client of etcd is generated when it is built",

@@ -17,9 +17,9 @@ use ostrakon_tls::{
     make::{Authority, Issued, Validity, identity_in},
 };
 
+pub(crate) use folder::Folder;
 pub(crate) use options::Options;
 
-use folder::Folder;
 use options::{Ca, DEFAULT_DIR, Leaf, What};
 
 /// Does what the command says.
@@ -192,5 +192,6 @@ fn dir_argument(folder: &Folder) -> String {
     format!(" --dir {}", folder.dir().display())
 }
 
-const CA_PEM: &str = "ca.pem";
+/// The authority's own certificate.
+pub(crate) const CA_PEM: &str = "ca.pem";
 const CA_KEY: &str = "ca.key";

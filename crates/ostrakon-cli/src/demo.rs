@@ -8,6 +8,7 @@ mod account;
 mod audit;
 mod chaos;
 pub(crate) mod cluster;
+mod failovers;
 mod journal;
 mod options;
 mod oracle;
@@ -17,9 +18,7 @@ mod summary;
 mod tally;
 mod teller;
 
-use std::{
-    num::NonZero, process::ExitCode, sync::Arc, thread::available_parallelism, time::Duration,
-};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use ostrakon::{DeadLetterSubscription, Entity, Hosting, Node};
@@ -27,9 +26,9 @@ use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 pub(crate) use options::Options;
 
-use account::{Account, Books, OPENING_BALANCE};
+use account::{Account, Books};
 use chaos::{Chaos, Crew};
-use cluster::Cluster;
+use cluster::{Cluster, Network};
 use options::Plane;
 use oracle::{Findings, Oracle};
 use progress::{Entities, Progress, Sample};
@@ -39,6 +38,9 @@ use teller::{Promise, Shift, Teller};
 
 /// Runs the demo and prints what came of it. The exit code says whether every check held.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    if options.plane == Plane::Managed && options.namespaces && !Network::is_inside() {
+        match Network::enter()? {}
+    }
     chaos::keep_deliberate_panics_quiet();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let summary = runtime.block_on(async {
@@ -159,37 +161,14 @@ impl<'o> Demo<'o> {
     }
 
     fn summary(&self, seconds: f64, findings: Findings, dead_letters: u64) -> Summary {
-        let tally = self.shift.tally();
-        let opening = i64::from(self.options.accounts) * OPENING_BALANCE;
         Summary {
-            plane: "solo",
-            nodes: 1,
-            smallest_handover_us: None,
-            p99_disturbed_us: None,
-            seconds,
-            cores: available_parallelism().map_or(1, NonZero::get),
-            accounts: self.options.accounts,
-            tellers: self.options.tellers,
-            acknowledged: tally.acknowledged,
-            refused: tally.refused,
-            tells: tally.tells,
-            failed: tally.failed,
-            unknown: tally.unknown,
-            lost: findings.lost,
-            duplicated: findings.duplicated,
-            unchecked: findings.unchecked,
-            money_missing: opening - tally.in_transit - findings.money,
             overlaps: self.store.overlaps(),
-            moves: 0,
-            p50_us: tally.latency_us(0.50),
-            p99_us: tally.latency_us(0.99),
-            longest_gap_ms: tally.longest_gap.as_secs_f64() * 1e3,
-            messages_per_second: tally.messages() as f64 / seconds,
             entities_started: self.store.started() + self.crew.started(),
             entities_stopped: self.store.stopped() + self.crew.stopped(),
             panics: self.crew.panics(),
             restarts: self.crew.restarts(),
             dead_letters,
+            ..Summary::of(self.options, seconds, &self.shift.tally(), findings)
         }
     }
 }

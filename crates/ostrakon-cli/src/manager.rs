@@ -42,8 +42,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(&config))?;
-    Ok(ExitCode::SUCCESS)
+    let input_ends = async {
+        match options.until_input_ends {
+            true => drop(tokio::io::copy(&mut tokio::io::stdin(), &mut tokio::io::sink()).await),
+            false => std::future::pending().await,
+        }
+    };
+    let served = runtime.block_on(serve(&config, input_ends));
+    // Whoever reads the input cannot be interrupted; nobody waits for that.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 fn begin_to_log(config: &Config) -> anyhow::Result<()> {
@@ -56,7 +64,8 @@ fn begin_to_log(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(config: &Config) -> anyhow::Result<()> {
+/// Serves until a signal comes, or `enough` does.
+async fn serve(config: &Config, enough: impl Future<Output = ()>) -> anyhow::Result<()> {
     // Before anything is started, lest a signal that comes early ends the process at once.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -86,6 +95,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     tokio::select! {
         _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
         _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
+        () = enough => tracing::info!("stopping: the input has ended"),
     }
     admin.stop().await;
     manager.stop().await;
@@ -114,7 +124,7 @@ fn announce(config: &Config, manager: &Manager, admin: &Admin) {
         "manager {} of cluster {}: nodes connect to {}; admin API at {scheme}://{}; log in {}",
         config.name,
         config.cluster,
-        manager.address(),
+        manager.address().map_or_else(String::new, |address| address.to_string()),
         admin.address(),
         without_password(&config.storage)
     );

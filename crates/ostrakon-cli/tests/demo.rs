@@ -1,6 +1,14 @@
 //! `ostrakon demo` as a user runs it: the built binary, its output and its exit code.
 
-use std::process::{Command, Output};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -89,6 +97,31 @@ fn deliberate_panics_do_not_litter_the_terminal() {
     assert!(stdout.contains("Every check held."), "{stdout}");
     assert!(!stdout.contains(" 0 panics on purpose"), "{stdout}");
     assert_eq!(stderr, "");
+}
+
+#[test]
+fn a_demo_that_is_killed_leaves_no_process_behind() {
+    let dir = format!("killed-{}", std::process::id());
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dir);
+    fs::create_dir_all(&dir).unwrap();
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_ostrakon"))
+        .args("demo --plane managed --nodes 2 --accounts 10 --tellers 1 --for 1m --json".split(' '))
+        .env("TMPDIR", &dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(demo.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("msg/s"), "{line}");
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    // All of its processes would complain there: it is closed when the last of them is gone.
+    let (closed, is_closed) = mpsc::channel();
+    thread::spawn(move || closed.send(stderr.read_to_string(&mut String::new()).is_ok()));
+    assert_eq!(is_closed.recv_timeout(Duration::from_secs(30)), Ok(true));
+    fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

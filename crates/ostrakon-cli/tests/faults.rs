@@ -3,27 +3,100 @@
 //! Each test runs `ostrakon demo` as a user would and reads the summary. What it counts as lost, duplicated or overlapping is found by
 //! an oracle that knows what was acknowledged, and by an audit of the journals with the kernel's clock.
 
-use std::process::{Command, Stdio};
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    process::{Child, ChildStderr, Command, Stdio},
+    sync::mpsc,
+    thread,
+};
 
 use serde_json::Value;
 
+/// Runs the demo to its end. Nothing may be lost or there twice, whatever was done to it.
 fn demo(arguments: &str) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_ostrakon"))
-        .args("demo --plane managed --accounts 400 --tellers 4 --json".split(' '))
-        .args(arguments.split(' '))
-        .stdin(Stdio::null())
-        .output()
-        .expect("the binary was built for this test");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{stdout}\n{stderr}");
-    println!("{arguments}\n{stdout}");
-    let summary: Value = serde_json::from_str(stdout.trim()).expect("one line of JSON");
-    for nothing in ["lost", "duplicated", "overlaps", "unchecked"] {
-        assert_eq!(summary[nothing], 0, "{nothing}: {stdout}");
+    Demo::start(arguments)
+        .ends()
+        .unwrap_or_else(|complaint| panic!("{arguments}: {complaint}"))
+}
+
+/// The same with every process a host of its own, so that a cut is one of the network.
+fn demo_of_hosts(arguments: &str) -> Value {
+    match Demo::start(&format!("{arguments} --namespaces")).ends() {
+        Ok(summary) => summary,
+        Err(complaint) if complaint.contains("network namespaces cannot be made here") => {
+            let mut loudly = io::stderr();
+            let _ = writeln!(
+                loudly,
+                "WARNING: NO NETWORK NAMESPACES HERE: the cut is made by a forwarder instead. {complaint}"
+            );
+            demo(arguments)
+        }
+        Err(complaint) => panic!("{arguments}: {complaint}"),
     }
-    assert!(number(&summary, "acknowledged") > 1000.0, "{stdout}");
-    summary
+}
+
+/// A demo that runs.
+struct Demo {
+    process: Child,
+    /// What it says while it works; ends when all has been said.
+    says: mpsc::Receiver<String>,
+}
+
+impl Demo {
+    fn start(arguments: &str) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_ostrakon"))
+            .args("demo --plane managed --accounts 400 --tellers 4 --json".split(' '))
+            .args(arguments.split(' '))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built for this test");
+        println!("{arguments}");
+        let stderr = process.stderr.take().expect("it is piped");
+        Self {
+            process,
+            says: lines_of(stderr),
+        }
+    }
+
+    /// Waits until the cluster is at work. Everything that was said until then is gone.
+    #[cfg(feature = "postgres")]
+    fn is_at_work(&self) {
+        let shows_speed = |line: &String| line.contains("msg/s");
+        self.says.iter().find(shows_speed).expect("it works");
+    }
+
+    /// Waits for the end; returns the summary, or the complaint of a demo that could not do what it was asked for.
+    fn ends(mut self) -> Result<Value, String> {
+        let mut stdout = String::new();
+        let output = self.process.stdout.take().expect("it is piped");
+        let read = BufReader::new(output).read_to_string(&mut stdout);
+        read.expect("its output can be read");
+        let stderr = self.says.iter().collect::<Vec<_>>().join("\n");
+        let status = self.process.wait().expect("it ends");
+        println!("{stdout}");
+        let Ok(summary) = serde_json::from_str::<Value>(stdout.trim()) else {
+            return Err(format!("{stdout}\n{stderr}"));
+        };
+        for nothing in ["lost", "duplicated", "overlaps", "unchecked"] {
+            assert_eq!(summary[nothing], 0, "{nothing}: {stdout}");
+        }
+        assert_eq!(status.code(), Some(0), "{stdout}\n{stderr}");
+        assert!(number(&summary, "acknowledged") > 1000.0, "{stdout}");
+        Ok(summary)
+    }
+}
+
+/// Reads on while nobody looks, so that whoever speaks never has to wait.
+fn lines_of(stderr: ChildStderr) -> mpsc::Receiver<String> {
+    let (says, hears) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            let _ = says.send(line);
+        }
+    });
+    hears
 }
 
 fn number(summary: &Value, key: &str) -> f64 {
@@ -46,13 +119,12 @@ fn nothing_failed(summary: &Value) {
 
 #[test]
 fn killed_nodes_are_replaced_long_before_a_lease_would_run_out() {
-    let faults =
-        "--fault replace-node --fault replace-node --fault replace-node --fault replace-node";
-    let summary = demo(&format!("--nodes 3 --for 25s {faults}"));
+    let summary = demo("--nodes 3 --for 25s --fault replace-node --rounds 4");
     assert!(number(&summary, "moves") > 0.0, "{summary}");
+    assert_eq!(summary["failovers"], 4, "{summary}");
     // No teller waited longer than this for an answer, whatever was killed. On a quiet machine it is a third of a second; this one runs
     // many other clusters at the same time.
-    assert!(number(&summary, "longest_gap_ms") < 3000.0, "{summary}");
+    assert!(number(&summary, "failover_max_ms") < 3000.0, "{summary}");
 }
 
 #[test]
@@ -69,8 +141,20 @@ fn a_stopped_node_keeps_its_shards_while_nobody_can_prove_it_dead() {
 
 #[test]
 fn a_node_that_is_cut_off_from_the_manager_alone_rests_and_its_shards_go_to_others() {
-    let summary = demo("--nodes 3 --for 36s --failover lease --fault cut-node");
+    let summary = demo_of_hosts("--nodes 3 --for 36s --failover lease --fault cut-node");
     assert!(number(&summary, "moves") > 0.0, "{summary}");
+    // The cut lasts for twenty seconds. What had been asked of it when it began to rest was given up after ten, and the rest was answered
+    // by others.
+    assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+}
+
+#[test]
+fn a_node_that_is_cut_off_from_the_manager_alone_goes_on_serving_while_its_death_is_not_proven() {
+    let summary = demo_of_hosts("--nodes 3 --for 36s --failover proof --fault cut-node");
+    assert_eq!(summary["moves"], 0, "{summary}");
+    nothing_failed(&summary);
+    // Whoever wanted something of it in those twenty seconds got it.
+    assert!(number(&summary, "longest_gap_ms") < 3000.0, "{summary}");
 }
 
 #[test]
@@ -105,7 +189,7 @@ fn nodes_come_and_go_in_good_order_and_no_ask_fails() {
 /// Managers that share a real server; see `cargo test --features postgres`.
 #[cfg(feature = "postgres")]
 mod over_postgres {
-    use std::{thread, time::Duration};
+    use std::time::Duration;
 
     use ostrakon_servers::Postgres;
 
@@ -136,14 +220,13 @@ mod over_postgres {
     fn a_storage_that_is_away_for_a_minute_stops_nothing() {
         let mut server = Postgres::start().expect("PostgreSQL");
         let storage = server.url();
-        let working =
-            thread::spawn(move || demo(&format!("--nodes 3 --for 75s --storage {storage}")));
-        // Until the cluster is at work.
-        thread::sleep(Duration::from_secs(8));
+        let working = Demo::start(&format!("--nodes 3 --for 75s --storage {storage}"));
+        working.is_at_work();
         server.stop();
+        // As long as it is away.
         thread::sleep(Duration::from_secs(60));
         server.restart().expect("it starts again");
-        let summary = working.join().expect("the summary");
+        let summary = working.ends().expect("the summary");
         nothing_failed(&summary);
         assert_eq!(summary["moves"], 0, "{summary}");
     }

@@ -4,7 +4,7 @@
 //! URI does not take as they are get percent-encoded when written, so that `/` always separates and never belongs to a
 //! name.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use crate::{InvalidIdentity, Role};
 
@@ -36,6 +36,9 @@ impl Identity {
                 max: Self::MAX_NAME_LEN,
             });
         }
+        if role == Role::Node && name.starts_with(OF_CLIENTS) {
+            return Err(InvalidIdentity::NameOfClient { found: name });
+        }
         Ok(Self {
             cluster,
             role,
@@ -56,6 +59,14 @@ impl Identity {
     /// What operators call it; for a node, its `NodeName`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What nodes call it. For a client that is a name which no node can have, so that it is never taken for one.
+    pub fn name_among_nodes(&self) -> Cow<'_, str> {
+        match self.role {
+            Role::Client => format!("{OF_CLIENTS}{}", self.name).into(),
+            Role::Node | Role::Manager | Role::Admin => self.name().into(),
+        }
     }
 }
 
@@ -131,12 +142,30 @@ fn decoded(segment: &str) -> Result<String, InvalidIdentity> {
     Ok(name)
 }
 
+/// What the names of clients begin with where they stand beside those of nodes.
+pub(crate) const OF_CLIENTS: &str = "client=";
+
 /// Opens every URI of ours.
 pub(crate) const SCHEME: &str = "ostrakon://";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_client_is_called_like_a_node() {
+        let named = |role, name| Identity::new("prod", role, name);
+        let client = named(Role::Client, "node-1").unwrap();
+        let node = named(Role::Node, "node-1").unwrap();
+        assert_eq!(client.name_among_nodes(), "client=node-1");
+        assert_eq!(node.name_among_nodes(), "node-1");
+        let posing = named(Role::Node, "client=node-1");
+        let found = "client=node-1".to_owned();
+        assert_eq!(posing, Err(InvalidIdentity::NameOfClient { found }));
+        let text = "ostrakon://prod/node/client%3Dnode-1";
+        assert!(text.parse::<Identity>().is_err());
+        assert!(named(Role::Node, "client").is_ok());
+    }
 
     fn parse(text: &str) -> Result<Identity, InvalidIdentity> {
         text.parse()

@@ -51,6 +51,12 @@ pub enum InvalidIdentity {
         /// The longest name, in bytes.
         max: usize,
     },
+    /// A node cannot be called that: nodes know clients by such names.
+    #[error("{found:?} is not a name for a node: those of clients begin like that")]
+    NameOfClient {
+        /// What stood in the place of the name.
+        found: String,
+    },
     /// `%` must be followed by two hexadecimal digits, and `?` and `#` can only be written so.
     #[error("{found:?} is not a segment of a uri: write '%', '?' and '#' as %25, %3F and %23")]
     BadEncoding {

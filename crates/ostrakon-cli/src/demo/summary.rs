@@ -3,11 +3,17 @@
 //! It says what was done, what was measured and what was checked, and it hides nothing: a check that did not hold is
 //! named in the verdict.
 
-use std::fmt;
+use std::{fmt, num::NonZero, thread::available_parallelism};
 
 use serde::Serialize;
 
-use super::tally::Failed;
+use super::{
+    account::OPENING_BALANCE,
+    failovers::Failovers,
+    options::{Options, Plane},
+    oracle::Findings,
+    tally::{Failed, Tally},
+};
 
 /// The result of one run. Its fields are the JSON.
 #[derive(Debug, Default, Serialize)]
@@ -41,6 +47,9 @@ pub(crate) struct Summary {
     pub(crate) p99_disturbed_us: Option<f64>,
     /// The longest time in which one teller got no answer.
     pub(crate) longest_gap_ms: f64,
+    /// How long it took after each kill of a node until everybody was answered again.
+    #[serde(flatten)]
+    pub(crate) failovers: Option<Failovers>,
     /// The shortest time between the last act of an account on one node and its first on another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) smallest_handover_us: Option<f64>,
@@ -54,6 +63,39 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// What there is to say of any run. What entities did is for whoever hosted them to add.
+    pub(crate) fn of(options: &Options, seconds: f64, tally: &Tally, findings: Findings) -> Self {
+        let (plane, nodes) = match options.plane {
+            Plane::Solo => ("solo", 1),
+            Plane::Managed => ("managed", options.nodes),
+        };
+        let opening = i64::from(options.accounts) * OPENING_BALANCE;
+        Self {
+            plane,
+            nodes,
+            seconds,
+            cores: available_parallelism().map_or(1, NonZero::get),
+            accounts: options.accounts,
+            tellers: options.tellers,
+            acknowledged: tally.acknowledged,
+            refused: tally.refused,
+            tells: tally.tells,
+            failed: tally.failed,
+            unknown: tally.unknown,
+            lost: findings.lost,
+            duplicated: findings.duplicated,
+            unchecked: findings.unchecked,
+            money_missing: opening - tally.in_transit - findings.money,
+            p50_us: tally.latency_us(0.50),
+            p99_us: tally.latency_us(0.99),
+            p99_disturbed_us: tally.disturbed_us(0.99),
+            longest_gap_ms: tally.longest_gap.as_secs_f64() * 1e3,
+            failovers: Failovers::of(&tally.failovers),
+            messages_per_second: tally.messages() as f64 / seconds,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn all_checks_held(&self) -> bool {
         self.broken_checks().is_empty()
     }
@@ -126,6 +168,9 @@ impl Summary {
                 f,
                 "  disturbed p99 {p99:.1} µs while something was done to the cluster"
             )?;
+        }
+        if let Some(failovers) = &self.failovers {
+            writeln!(f, "  failover  {failovers}")?;
         }
         if let Some(gap) = self.smallest_handover_us {
             let moves = grouped(self.moves);

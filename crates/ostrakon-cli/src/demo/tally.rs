@@ -24,6 +24,8 @@ pub(crate) struct Tally {
     pub(crate) in_transit: i64,
     /// The longest time in which one teller got no answer.
     pub(crate) longest_gap: Duration,
+    /// The same from one kill of a node until the next, for each of them.
+    pub(crate) failovers: Vec<Duration>,
     /// In nanoseconds.
     latency: Histogram<u64>,
     /// The same, of answers to what was asked while something was done to the cluster.
@@ -49,6 +51,7 @@ impl Default for Tally {
             unknown: 0,
             in_transit: 0,
             longest_gap: Duration::ZERO,
+            failovers: Vec::new(),
             disturbed: latency
                 .clone()
                 .expect("1 is less than half of the upper bound"),
@@ -69,6 +72,22 @@ impl Tally {
         self.answered(took);
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(SLOWEST_NS);
         self.disturbed.saturating_record(nanoseconds);
+    }
+
+    /// There was no answer for so long, until now that so many nodes have been killed.
+    pub(crate) fn gap(&mut self, gap: Duration, kills: usize) {
+        self.longest_gap = self.longest_gap.max(gap);
+        if let Some(latest) = kills.checked_sub(1) {
+            self.failover(latest, gap);
+        }
+    }
+
+    fn failover(&mut self, number: usize, gap: Duration) {
+        if self.failovers.len() <= number {
+            self.failovers.resize(number + 1, Duration::ZERO);
+        }
+        let longest = &mut self.failovers[number];
+        *longest = gap.max(*longest);
     }
 
     pub(crate) fn not_answered(&mut self, outcome: Outcome) {
@@ -110,6 +129,9 @@ impl AddAssign<&Self> for Tally {
         self.unknown += more.unknown;
         self.in_transit += more.in_transit;
         self.longest_gap = self.longest_gap.max(more.longest_gap);
+        for (number, gap) in more.failovers.iter().enumerate() {
+            self.failover(number, *gap);
+        }
         self.latency += &more.latency;
         self.disturbed += &more.disturbed;
     }
@@ -125,6 +147,19 @@ mod tests {
     /// The histogram keeps two digits.
     fn assert_near(found: f64, expected: f64) {
         assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    }
+
+    #[test]
+    fn a_failover_is_the_longest_gap_of_any_teller_since_the_kill() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        one.gap(Duration::from_millis(9), 0);
+        one.gap(Duration::from_millis(2), 1);
+        one.gap(Duration::from_millis(1), 1);
+        other.gap(Duration::from_millis(3), 1);
+        other.gap(Duration::from_millis(4), 2);
+        one += &other;
+        assert_eq!(one.longest_gap, Duration::from_millis(9));
+        assert_eq!(one.failovers, [3, 4].map(Duration::from_millis));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
     error::Error,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -38,6 +38,8 @@ pub(crate) struct Shift {
     opened: Instant,
     over: AtomicBool,
     disturbed: AtomicBool,
+    /// How many nodes have been killed.
+    kills: AtomicUsize,
     tally: Mutex<Tally>,
 }
 
@@ -50,6 +52,7 @@ impl Shift {
             opened: Instant::now(),
             over: AtomicBool::new(false),
             disturbed: AtomicBool::new(false),
+            kills: AtomicUsize::new(0),
             tally: Mutex::default(),
         }
     }
@@ -62,6 +65,11 @@ impl Shift {
     /// Says whether something is done to the cluster.
     pub(crate) fn disturbed(&self, disturbed: bool) {
         self.disturbed.store(disturbed, Relaxed);
+    }
+
+    /// From now on, who gets no answer waits for a failover.
+    pub(crate) fn node_is_killed(&self) {
+        self.kills.fetch_add(1, Relaxed);
     }
 
     fn is_disturbed(&self) -> bool {
@@ -131,6 +139,8 @@ impl Teller {
                 self.hand_in();
             }
         }
+        // Who was not answered in the end has waited all the same.
+        self.note_gap();
         self.hand_in();
     }
 
@@ -199,9 +209,13 @@ impl Teller {
             true => self.tally.answered_disturbed(took),
             false => self.tally.answered(took),
         }
-        let gap = self.now.duration_since(self.answered);
-        self.tally.longest_gap = self.tally.longest_gap.max(gap);
+        self.note_gap();
         self.answered = self.now;
+    }
+
+    fn note_gap(&mut self) {
+        let gap = self.now.duration_since(self.answered);
+        self.tally.gap(gap, self.shift.kills.load(Relaxed));
     }
 
     /// Tells the oracle what an answer promises. `true`: the effect was acknowledged.

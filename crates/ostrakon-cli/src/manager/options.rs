@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// Print the effective settings as such a file, and end
     #[arg(long)]
     pub(crate) print_config: bool,
+    /// Stop when the standard input ends, as it does with whoever started this
+    #[arg(long, hide = true)]
+    pub(crate) until_input_ends: bool,
     #[command(flatten)]
     keys: Keys,
 }

@@ -68,5 +68,12 @@ pub(crate) async fn status(verb: &Status) -> anyhow::Result<()> {
         );
         println!("    {}", silent.remedy);
     }
+    for ahead in &status.ahead {
+        println!(
+            "\n!!! node {} is AHEAD of the log: it knows entry {}, and the log ended at {}",
+            ahead.node, ahead.knows, ahead.ends
+        );
+        println!("    {}", ahead.remedy);
+    }
     Ok(())
 }

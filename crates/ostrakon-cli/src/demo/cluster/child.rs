@@ -8,9 +8,11 @@ use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
-    process::{ChildStdin, Command},
+    process::ChildStdin,
     sync::watch,
 };
+
+use super::Place;
 
 /// How long a child may take to leave.
 const LEAVING: Duration = Duration::from_secs(40);
@@ -23,9 +25,9 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn start(arguments: &[String]) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut process = Command::new(program)
+    pub(crate) fn start(place: &Place, arguments: &[String]) -> anyhow::Result<Self> {
+        let mut process = place
+            .program()?
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -41,14 +41,9 @@ pub(crate) enum Fault {
 impl Fault {
     pub(super) async fn happen(self, cluster: &mut Cluster<'_>) -> anyhow::Result<()> {
         match self {
-            Self::KillNode => {
-                cluster.first()?.child.kill().await?;
-                cluster.nodes.remove(0);
-                Ok(())
-            }
+            Self::KillNode => cluster.kill_first().await.map(drop),
             Self::ReplaceNode => {
-                cluster.first()?.child.kill().await?;
-                let name = cluster.nodes.remove(0).name;
+                let name = cluster.kill_first().await?;
                 let node = cluster.start_node(name, "1").await?;
                 cluster.nodes.push(node);
                 Ok(())
@@ -80,10 +75,9 @@ impl Fault {
             }
             Self::KillManager => cluster.replace_manager().await,
             Self::CutNode => {
-                cluster.first()?.lines.iter().for_each(Line::cut);
+                cluster.cut_first().await?;
                 tokio::time::sleep(LONG).await;
-                cluster.first()?.lines.iter().for_each(Line::mend);
-                Ok(())
+                cluster.mend_first().await
             }
         }
     }
@@ -92,6 +86,35 @@ impl Fault {
 impl Cluster<'_> {
     fn first(&mut self) -> anyhow::Result<&mut Member> {
         self.nodes.first_mut().context("there is no node left")
+    }
+
+    /// Returns the name of the node that is no more.
+    async fn kill_first(&mut self) -> anyhow::Result<String> {
+        self.shift.node_is_killed();
+        self.first()?.child.kill().await?;
+        Ok(self.nodes.remove(0).name)
+    }
+
+    async fn cut_first(&self) -> anyhow::Result<()> {
+        let node = self.nodes.first().context("there is no node left")?;
+        node.lines.iter().for_each(Line::cut);
+        if let Some(network) = self.site.network() {
+            for manager in &self.managers {
+                network.cut(&node.name, &manager.name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend_first(&self) -> anyhow::Result<()> {
+        let node = self.nodes.first().context("there is no node left")?;
+        node.lines.iter().for_each(Line::mend);
+        if let Some(network) = self.site.network() {
+            for manager in &self.managers {
+                network.mend(&node.name, &manager.name).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn roll(&mut self, version: &str) -> anyhow::Result<()> {
@@ -110,15 +133,13 @@ impl Cluster<'_> {
         leader.child.kill().await?;
         let Chief { name, address, .. } = self.managers.remove(0);
         tokio::time::sleep(AWAY).await;
-        let manager = Chief::start(self.options, &self.folder, name, address).await?;
+        let manager = Chief::start(self.options, &self.site, name, Some(address)).await?;
         self.managers.push(manager);
         Ok(())
     }
 
     async fn start_node(&self, name: String, version: &str) -> anyhow::Result<Member> {
-        let managers = self.managers.iter().map(|one| one.address.clone());
-        let managers: Vec<_> = managers.collect();
-        Member::start(name, &managers, &self.folder, version).await
+        Member::start(name, &self.managers, &self.site, version).await
     }
 }
 

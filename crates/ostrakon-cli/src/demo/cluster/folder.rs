@@ -31,6 +31,10 @@ impl Folder {
         self.path.join("journal")
     }
 
+    pub(crate) fn certificates(&self) -> PathBuf {
+        self.path.join("certs")
+    }
+
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log.redb")
     }

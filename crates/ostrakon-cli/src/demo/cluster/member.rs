@@ -1,67 +1,53 @@
-//! `ostrakon demo-node`: one node of the bank, as a process of its own. Started by `ostrakon demo`, not by people.
-
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+//! `Member`: a node's process, as whoever started it sees it.
 
 use anyhow::Context;
-use clap::Args;
-use ostrakon::{Hosting, LeaseTiming, Managed, Node};
-use tokio::{
-    io::AsyncReadExt,
-    signal::unix::{SignalKind, signal},
-};
+use ostrakon_tls::Role;
 
-use crate::demo::{
-    account::{Account, Books},
-    journal::Journal,
-};
+use super::{BEGINNING, Chief, Child, Line, Site};
 
-/// The arguments of `ostrakon demo-node`.
-#[derive(Args, Debug)]
-pub(crate) struct MemberOptions {
-    /// What the node is called
-    #[arg(long)]
-    name: String,
-    /// The cluster that it belongs to
-    #[arg(long)]
-    cluster: String,
-    /// Where a manager is
-    #[arg(long = "manager")]
-    managers: Vec<String>,
-    /// Where the journals of the accounts are
-    #[arg(long)]
-    journal: PathBuf,
-    /// Which version of the program it pretends to be
-    #[arg(long)]
-    node_version: String,
+/// A node's process, and its lines to the managers.
+pub(crate) struct Member {
+    pub(super) name: String,
+    pub(super) child: Child,
+    /// None where the site has a network: what is between two processes is cut there.
+    pub(super) lines: Vec<Line>,
 }
 
-pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let served = runtime.block_on(serve(options));
-    // Whoever reads the input cannot be interrupted; nobody waits for that.
-    runtime.shutdown_background();
-    served.map(|()| ExitCode::SUCCESS)
-}
-
-async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
-    let mut asked_to_leave = signal(SignalKind::terminate())?;
-    let books = Books::Journal(Arc::new(Journal::in_folder(&options.journal)));
-    let managed = Managed::by(options.managers.clone())
-        .cluster(&options.cluster)
-        .slack(LeaseTiming::fast().times().slack)
-        .version(&options.node_version);
-    let node = Node::builder(&options.name)
-        .managed(managed)
-        .host_with(Hosting::default(), move |id| Account::new(&books, id))
-        .start()
-        .await
-        .context("cannot start the node")?;
-    println!("ready");
-    let mut input = tokio::io::stdin();
-    let mut nothing = [0; 1];
-    tokio::select! {
-        _ = asked_to_leave.recv() => node.leave().await.context("the node did not stop well"),
-        // Whoever started it is gone: nobody needs it any more.
-        _ = input.read(&mut nothing) => Ok(()),
+impl Member {
+    pub(super) async fn start(
+        name: String,
+        managers: &[Chief],
+        site: &Site,
+        version: &str,
+    ) -> anyhow::Result<Self> {
+        let place = site.place(Role::Node, &name).await?;
+        let mut arguments = vec!["demo-node".to_owned()];
+        let mut argue = |name: &str, value: &str| {
+            arguments.extend([name.to_owned(), value.to_owned()]);
+        };
+        argue("--name", &name);
+        argue("--node-version", version);
+        argue("--cluster", site.folder().name());
+        argue("--listen", &format!("{}:0", place.host));
+        let journal = site.folder().journal();
+        argue(
+            "--journal",
+            journal.to_str().context("the folder has a strange name")?,
+        );
+        let mut lines = Vec::new();
+        for manager in managers {
+            if site.network().is_some() {
+                argue("--manager", &manager.address);
+                continue;
+            }
+            let line = Line::to(&manager.address).await?;
+            argue("--manager", &line.address().to_string());
+            lines.push(line);
+        }
+        arguments.extend(place.tls_arguments());
+        let child = Child::start(&place, &arguments)?;
+        let joined = child.said("ready", BEGINNING).await;
+        joined.with_context(|| format!("{name} did not join"))?;
+        Ok(Self { name, child, lines })
     }
 }

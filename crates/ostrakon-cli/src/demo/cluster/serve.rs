@@ -1,0 +1,85 @@
+//! `ostrakon demo-node`: one node of the bank, as a process of its own. Started by `ostrakon demo`, not by people.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use anyhow::Context;
+use clap::Args;
+use ostrakon::{Hosting, LeaseTiming, Managed, Node, Security};
+use ostrakon_tls::Files;
+use tokio::{
+    io::AsyncReadExt,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::demo::{
+    account::{Account, Books},
+    journal::Journal,
+};
+
+/// The arguments of `ostrakon demo-node`.
+#[derive(Args, Debug)]
+pub(crate) struct MemberOptions {
+    /// What the node is called
+    #[arg(long)]
+    name: String,
+    /// The cluster that it belongs to
+    #[arg(long)]
+    cluster: String,
+    /// Where a manager is
+    #[arg(long = "manager")]
+    managers: Vec<String>,
+    /// Where the journals of the accounts are
+    #[arg(long)]
+    journal: PathBuf,
+    /// Which version of the program it pretends to be
+    #[arg(long)]
+    node_version: String,
+    /// Where it listens
+    #[arg(long)]
+    listen: String,
+    /// Where its certificate is, if it has one
+    #[arg(long)]
+    tls_dir: Option<PathBuf>,
+}
+
+impl MemberOptions {
+    fn security(&self) -> anyhow::Result<Security> {
+        Ok(match &self.tls_dir {
+            Some(dir) => Security::tls(Files::in_dir(dir, &self.name))?,
+            None => Security::plaintext(),
+        })
+    }
+}
+
+pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let served = runtime.block_on(serve(options));
+    // Whoever reads the input cannot be interrupted; nobody waits for that.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
+    let mut asked_to_leave = signal(SignalKind::terminate())?;
+    let books = Books::Journal(Arc::new(Journal::in_folder(&options.journal)));
+    let managed = Managed::by(options.managers.clone())
+        .cluster(&options.cluster)
+        .listen(&options.listen)
+        .security(options.security()?)
+        .slack(LeaseTiming::fast().times().slack)
+        .version(&options.node_version);
+    let node = Node::builder(&options.name)
+        .managed(managed)
+        .host_with(Hosting::default(), move |id| Account::new(&books, id))
+        .start()
+        .await
+        .context("cannot start the node")?;
+    println!("ready");
+    let mut input = tokio::io::stdin();
+    let mut nothing = [0; 1];
+    tokio::select! {
+        _ = asked_to_leave.recv() => node.leave().await.context("the node did not stop well"),
+        // Whoever started it is gone: nobody needs it any more.
+        _ = input.read(&mut nothing) => Ok(()),
+    }
+}
