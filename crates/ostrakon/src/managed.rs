@@ -60,6 +60,7 @@ impl Managed {
             addresses,
             role: Role::Manager,
             storage: self.storage.clone(),
+            gossip: None,
         };
         self.part.join(hub, seat, deciders).await
     }

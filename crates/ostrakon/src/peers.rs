@@ -96,6 +96,7 @@ impl Peers {
             addresses,
             role: Role::Node,
             storage: None,
+            gossip: council.as_ref().map(Council::topology),
         };
         let mut membership = self.part.join(hub, seat, deciders).await?;
         membership.council = council;

@@ -8,6 +8,7 @@ mod contacts;
 mod driver;
 mod emptying;
 mod event;
+mod gossiped;
 mod part;
 mod place;
 mod shared;

@@ -8,7 +8,7 @@ mod shards;
 mod showing;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     sync::{Arc, Weak},
     time::Duration,
@@ -18,7 +18,7 @@ use ostrakon_clock::HolderClock;
 use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
 use ostrakon_core::{
     ControlState, Entry, Incarnation, Index, NodeName, Placement, Region, RegionAction,
-    RegionInput, Registration, ShardKey, Snapshot, Time, ToCoordinator, Version,
+    RegionInput, Registration, ShardKey, Snapshot, Time, ToCoordinator, TopologySnapshot, Version,
 };
 use ostrakon_storage::{Read, Renewal, Storage};
 use tokio::sync::{mpsc, watch};
@@ -28,7 +28,7 @@ use super::{
     contact::Address,
     contacts::Contacts,
     emptying::{Emptying, Manner},
-    shared,
+    gossiped, shared,
     standing::Standing,
 };
 use crate::{lease::Lease, link::Hub};
@@ -67,6 +67,9 @@ pub(crate) struct Driver {
     /// When to give up saying goodbye: nobody is there to hear it.
     farewell: Option<Time>,
     storage: Option<Arc<dyn Storage>>,
+    gossip: Option<watch::Receiver<TopologySnapshot>>,
+    /// Those that are down, as the nodes tell each other. Advice: what they own is theirs until the log says otherwise.
+    down: BTreeSet<NodeName>,
     /// The log has been read from the storage once.
     has_read: bool,
     /// How far the log is known, for whoever reads it.
@@ -83,6 +86,7 @@ pub(crate) struct DriverParts {
     pub(crate) slack: Duration,
     pub(crate) seat: Seat,
     pub(crate) storage: Option<Arc<dyn Storage>>,
+    pub(crate) gossip: Option<watch::Receiver<TopologySnapshot>>,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) standing: watch::Sender<Standing>,
     pub(crate) deciders: watch::Sender<Vec<Address>>,
@@ -116,6 +120,7 @@ impl Driver {
             slack,
             seat,
             storage,
+            gossip,
             events,
             standing,
             deciders,
@@ -139,6 +144,8 @@ impl Driver {
             leaving: false,
             farewell: None,
             storage,
+            gossip,
+            down: BTreeSet::new(),
             has_read: false,
             applied: watch::Sender::new(Index::default()),
             events,
@@ -151,6 +158,9 @@ impl Driver {
         if let Some(storage) = &self.storage {
             let (storage, applied) = (Arc::clone(storage), self.applied.subscribe());
             tokio::spawn(shared::follow(storage, applied, self.events.clone()));
+        }
+        if let Some(gossip) = self.gossip.take() {
+            tokio::spawn(gossiped::follow(gossip, self.events.clone()));
         }
         while let Some(hub) = self.hub.upgrade() {
             self.step(&hub, RegionInput::Wake);
@@ -216,6 +226,10 @@ impl Driver {
             Event::UpToDate => self.has_read = true,
             Event::Answered(answer) => self.step(hub, RegionInput::Heard(answer)),
             Event::Ended { shard, epoch } => self.ended(hub, &shard, epoch),
+            Event::Down(down) => {
+                self.down = down;
+                self.mirror(hub);
+            }
             Event::Unreachable { node } => self.unreachable(hub, node),
             Event::Wanted { shard } => self.wanted(hub, shard),
             Event::Leave => self.leave(hub),

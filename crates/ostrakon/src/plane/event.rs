@@ -1,5 +1,7 @@
 //! `Event`: what the driver hears of.
 
+use std::collections::BTreeSet;
+
 use ostrakon_control::{FromManager, FromNode, Mouth};
 use ostrakon_core::{Epoch, NodeName, ShardKey, ToRegion};
 use ostrakon_storage::Read;
@@ -30,6 +32,8 @@ pub(crate) enum Event {
     Answered(ToRegion),
     /// What lived in a shard has ended.
     Ended { shard: ShardKey, epoch: Epoch },
+    /// These are down, as the nodes tell each other.
+    Down(BTreeSet<NodeName>),
     /// Another node cannot be reached.
     Unreachable { node: NodeName },
     /// Somebody waits for an entity in this shard, and nobody owns it.

@@ -10,7 +10,7 @@ use std::{
 use ostrakon_control::{Hello, Seat};
 use ostrakon_core::{
     GroupName, GroupSpec, Incarnation, InvalidId, LeaseTiming, NodeName, NodeVersion, Registration,
-    RoleName, ShardGroup,
+    RoleName, ShardGroup, TopologySnapshot,
 };
 use ostrakon_storage::Storage;
 use ostrakon_tls::{Role, Security};
@@ -169,6 +169,8 @@ pub(crate) struct Deciders {
     pub(crate) role: Role,
     /// Where their log can be read as well.
     pub(crate) storage: Option<Arc<dyn Storage>>,
+    /// Who is there, as the nodes tell each other.
+    pub(crate) gossip: Option<watch::Receiver<TopologySnapshot>>,
 }
 
 impl Part {
@@ -231,6 +233,7 @@ impl Part {
             slack: self.slack,
             seat,
             storage: deciders.storage,
+            gossip: deciders.gossip,
             events: events.clone(),
             standing,
             deciders: heard_of,

@@ -36,13 +36,14 @@ impl Driver {
     }
 
     /// The nodes that are registered, and where they are.
-    fn mirror(&self, hub: &Arc<Hub>) {
+    pub(super) fn mirror(&self, hub: &Arc<Hub>) {
         let mut members = BTreeMap::new();
         // In the order in which they began: of two runs of one node the later counts.
         for (_, member) in self.state.members() {
             let registration = &member.registration;
             hub.reach(registration.name.clone(), registration.address.to_string());
             let status = match member.state {
+                _ if self.down.contains(&registration.name) => MemberStatus::Down,
                 MemberState::Active => MemberStatus::Up,
                 MemberState::Leaving => MemberStatus::Leaving,
             };
