@@ -38,7 +38,7 @@ use teller::{Promise, Shift, Teller};
 
 /// Runs the demo and prints what came of it. The exit code says whether every check held.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    if options.plane == Plane::Managed && options.namespaces && !Network::is_inside() {
+    if options.plane != Plane::Solo && options.namespaces && !Network::is_inside() {
         match Network::enter()? {}
     }
     chaos::keep_deliberate_panics_quiet();
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let summary = runtime.block_on(async {
         match options.plane {
             Plane::Solo => Demo::open(options).await?.run().await,
-            Plane::Managed => Cluster::open(options).await?.run().await,
+            Plane::Managed | Plane::Peer => Cluster::open(options).await?.run().await,
         }
     })?;
     if options.json {

@@ -124,7 +124,9 @@ fn announce(config: &Config, manager: &Manager, admin: &Admin) {
         "manager {} of cluster {}: nodes connect to {}; admin API at {scheme}://{}; log in {}",
         config.name,
         config.cluster,
-        manager.address().map_or_else(String::new, |address| address.to_string()),
+        manager
+            .address()
+            .map_or_else(String::new, |address| address.to_string()),
         admin.address(),
         without_password(&config.storage)
     );

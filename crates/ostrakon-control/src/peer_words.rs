@@ -37,8 +37,8 @@ pub enum PeerWords {
 }
 
 impl Words for PeerWords {
-    /// Pieces of a log or of its state; gossip is far shorter.
-    const MOST: usize = 2 << 20;
+    /// The largest is one entry of the log, which the consensus limits to 8 MiB; gossip is far shorter.
+    const MOST: usize = 9 << 20;
     /// Gossip is a few words each second; a log may be copied at 16 MiB per second.
     const PER_SECOND: Option<u32> = Some(16 << 10);
 }

@@ -213,6 +213,13 @@ impl Node {
         self.0.topology.subscribe()
     }
 
+    /// On the peer plane, whether this node decides for all at the moment, now and from now on; `None` on others.
+    #[cfg(feature = "peers")]
+    pub fn leading(&self) -> Option<tokio::sync::watch::Receiver<bool>> {
+        let council = self.0.membership.get()?.council.as_ref()?;
+        Some(council.log().leads())
+    }
+
     /// Stops every entity and actor in good order: no new messages, those that wait are handled, `stop` hooks run, each
     /// kind within its stop deadline; what is not done then is ended.
     pub async fn leave(&self) -> Result<(), LeaveError> {

@@ -21,7 +21,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use ostrakon::{GroupName, Managed, Node};
+use ostrakon::{GroupName, Managed, Node, NodeBuilder, Peers, Seeds};
 use ostrakon_tls::Role;
 use tokio::task::JoinSet;
 
@@ -31,7 +31,7 @@ use self::{
     child::Child,
     cut::Line,
     folder::Folder,
-    member::Member,
+    member::{Deciders, Member},
     site::{Place, Site},
 };
 pub(crate) use self::{
@@ -43,6 +43,7 @@ use super::{
     Options,
     account::{self, Account},
     audit::Audit,
+    options::Plane,
     oracle::{Findings, Oracle},
     progress::{Progress, Sample},
     summary::Summary,
@@ -64,6 +65,8 @@ pub(crate) struct Cluster<'o> {
     site: Site,
     managers: Vec<Chief>,
     nodes: Vec<Member>,
+    /// Where each node is, if the nodes decide themselves. The first of them are known to all.
+    homes: Vec<(String, String)>,
     shift: Arc<Shift>,
 }
 
@@ -76,24 +79,38 @@ impl<'o> Cluster<'o> {
         }
         let site = Site::new(options).await?;
         let mut managers = Vec::new();
-        for number in 1..=options.managers {
+        let number_of_managers = match options.plane {
+            Plane::Managed => options.managers,
+            Plane::Solo | Plane::Peer => 0,
+        };
+        for number in 1..=number_of_managers {
             // One after the other, so that the first one leads.
             let name = format!("manager-{number}");
             managers.push(Chief::start(options, &site, name, None).await?);
         }
-        let mut starting = Vec::new();
-        for number in 1..=options.nodes {
-            let name = format!("node-{number}");
-            starting.push(Member::start(name, &managers, &site, "1"));
+        let names = (1..=options.nodes).map(|number| format!("node-{number}"));
+        let names: Vec<String> = names.collect();
+        let mut homes = Vec::new();
+        if options.plane == Plane::Peer {
+            for name in &names {
+                let place = site.place(Role::Node, name).await?;
+                homes.push((name.clone(), place.free_address()?));
+            }
         }
+        let seeds = seeds(&homes);
+        let starting = names.iter().map(|name| {
+            let deciders = deciders(name, &managers, &homes, &seeds);
+            Member::start(name.clone(), deciders, &site, "1")
+        });
         let nodes = futures_util::future::try_join_all(starting).await?;
-        let client = join(&site, &managers).await?;
+        let client = join(&site, &managers, &seeds).await?;
         let oracle = Oracle::new(options.accounts);
         Ok(Self {
             options,
             site,
             managers,
             nodes,
+            homes,
             shift: Arc::new(Shift::new(client, oracle, Promise::Possible)),
         })
     }
@@ -204,20 +221,52 @@ impl<'o> Cluster<'o> {
     }
 }
 
+/// So many of the nodes are known to all from the start.
+const SEEDS: usize = 3;
+
+fn seeds(homes: &[(String, String)]) -> Vec<String> {
+    let first = homes.iter().take(SEEDS);
+    first.map(|(_, address)| address.clone()).collect()
+}
+
+fn deciders<'a>(
+    name: &str,
+    managers: &'a [Chief],
+    homes: &'a [(String, String)],
+    seeds: &'a [String],
+) -> Deciders<'a> {
+    let home = homes.iter().find(|(of, _)| of == name);
+    home.map_or(Deciders::Managers(managers), |(_, at)| Deciders::Peers {
+        at,
+        seeds,
+    })
+}
+
 /// Joins the cluster as its client.
-async fn join(site: &Site, managers: &[Chief]) -> anyhow::Result<Node> {
-    let addresses = managers.iter().map(|manager| manager.address.clone());
-    let managed = Managed::by(addresses)
-        .cluster(site.folder().name())
-        .listen(format!("{}:0", site.host()))
-        .security(site.security(Role::Client, CLIENT)?)
-        .join_within(BEGINNING);
-    Node::builder(CLIENT)
-        .managed(managed)
+async fn join(site: &Site, managers: &[Chief], seeds: &[String]) -> anyhow::Result<Node> {
+    take_part(Node::builder(CLIENT), site, managers, seeds)?
         .reach::<Account>(GroupName::default())
         .start()
         .await
         .context("cannot join the cluster as its client")
+}
+
+fn take_part(
+    builder: NodeBuilder,
+    site: &Site,
+    managers: &[Chief],
+    seeds: &[String],
+) -> anyhow::Result<NodeBuilder> {
+    let security = site.security(Role::Client, CLIENT)?;
+    let (cluster, listen) = (site.folder().name(), format!("{}:0", site.host()));
+    if !seeds.is_empty() {
+        let peers = Peers::at(&listen).seeds(Seeds::new(seeds.to_vec()));
+        let peers = peers.cluster(cluster).security(security);
+        return Ok(builder.peer(peers.join_within(BEGINNING)));
+    }
+    let addresses = managers.iter().map(|manager| manager.address.clone());
+    let managed = Managed::by(addresses).cluster(cluster).listen(listen);
+    Ok(builder.managed(managed.security(security).join_within(BEGINNING)))
 }
 
 fn joined(found: Option<Result<Findings, tokio::task::JoinError>>) -> Findings {

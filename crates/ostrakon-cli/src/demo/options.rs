@@ -12,10 +12,10 @@ use super::cluster::Fault;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Who decides where accounts live: this process alone, or a manager that looks after several nodes
+    /// Who decides where accounts live: this process alone, a manager that looks after several nodes, or those nodes themselves
     #[arg(long, value_enum, default_value_t = Plane::Solo)]
     pub(crate) plane: Plane,
-    /// How many nodes there are, each a process; with --plane managed
+    /// How many nodes there are, each a process; with --plane managed or peer
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) nodes: u32,
     /// What must be known before a silent node's shards go to others; with --plane managed
@@ -27,16 +27,16 @@ pub(crate) struct Options {
     /// Where the managers keep their log: postgres://… or redis://…; a file of this run unless told otherwise
     #[arg(long, value_name = "URL")]
     pub(crate) storage: Option<String>,
-    /// What to do to the cluster meanwhile, in this order; with --plane managed
+    /// What to do to the cluster meanwhile, in this order; with --plane managed or peer
     #[arg(long = "fault", value_enum, value_name = "FAULT")]
     pub(crate) faults: Vec<Fault>,
     /// How often to do all of that
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
-    /// Protect all connections with certificates that are made for this run; with --plane managed
+    /// Protect all connections with certificates that are made for this run; with --plane managed or peer
     #[arg(long)]
     pub(crate) tls: bool,
-    /// Make every process a host of its own, in a network that nobody else sees, and protect the connections between them; needs `ip` and either root or user namespaces; with --plane managed
+    /// Make every process a host of its own, in a network that nobody else sees, and protect the connections between them; needs `ip` and either root or user namespaces; with --plane managed or peer
     #[arg(long, conflicts_with = "storage")]
     pub(crate) namespaces: bool,
     /// How many accounts the bank has
@@ -60,6 +60,8 @@ pub(crate) enum Plane {
     Solo,
     /// A manager that looks after several nodes
     Managed,
+    /// The nodes themselves, by gossip and consensus
+    Peer,
 }
 
 /// What must be known before a silent node's shards go to others.
@@ -116,6 +118,7 @@ Examples:
   ostrakon demo
   ostrakon demo --accounts 100000 --tellers 256 --for 1m
   ostrakon demo --plane managed --nodes 3 --for 30s --fault kill-node
+  ostrakon demo --plane peer --nodes 3 --for 30s --fault kill-node
   ostrakon demo --plane managed --for 60s --fault replace-node --rounds 30
   ostrakon demo --plane managed --for 40s --failover lease --fault cut-node --namespaces
   ostrakon demo --for 3s --json | jq .messages_per_second";

@@ -68,6 +68,7 @@ impl Summary {
         let (plane, nodes) = match options.plane {
             Plane::Solo => ("solo", 1),
             Plane::Managed => ("managed", options.nodes),
+            Plane::Peer => ("peer", options.nodes),
         };
         let opening = i64::from(options.accounts) * OPENING_BALANCE;
         Self {

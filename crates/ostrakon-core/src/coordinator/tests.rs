@@ -87,9 +87,10 @@ impl Desk {
             return;
         }
         let parts: usize = entries.iter().map(|entry| parts(&entry.command)).sum();
-        let outcome = match self.fate {
-            AppendOutcome::Done if parts > self.takes => AppendOutcome::TooLarge,
-            fate => fate,
+        let is_too_large = self.fate == AppendOutcome::Done && parts > self.takes;
+        let outcome = match is_too_large {
+            true => AppendOutcome::TooLarge,
+            false => self.fate,
         };
         if outcome == AppendOutcome::Done {
             assert_eq!(after.get(), self.log.len() as u64);

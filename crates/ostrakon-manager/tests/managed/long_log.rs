@@ -110,9 +110,8 @@ async fn news(caller: &mut Caller) -> FromManager {
     loop {
         let words = tokio::time::timeout(SOON, caller.heard.recv()).await;
         let words = words.expect("it hears something").unwrap();
-        match words {
-            FromManager::Ping | FromManager::Say(_) => {}
-            FromManager::Entries { .. } | FromManager::State(_) => return words,
+        if matches!(words, FromManager::Entries { .. } | FromManager::State(_)) {
+            return words;
         }
     }
 }

@@ -61,6 +61,13 @@ impl Child {
         }
     }
 
+    /// The latest of these that it has said.
+    pub(crate) fn last_said(&self, words: &[&'static str]) -> Option<&'static str> {
+        let said = self.said.borrow();
+        let mut latest = said.iter().rev();
+        latest.find_map(|line| words.iter().find(|word| line == *word).copied())
+    }
+
     pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let id = self.process.id().and_then(|id| i32::try_from(id).ok());
         let id = id.and_then(Pid::from_raw).context("the process is gone")?;

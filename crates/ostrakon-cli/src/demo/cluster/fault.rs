@@ -2,11 +2,12 @@
 
 use std::{fmt, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
+use ostrakon_tls::Role;
 use rustix::process::Signal;
 
-use super::{Chief, Cluster, Line, Member};
+use super::{Chief, Child, Cluster, Line, Member};
 
 /// Longer than every timeout of the cluster.
 const LONG: Duration = Duration::from_secs(20);
@@ -30,24 +31,22 @@ pub(crate) enum Fault {
     RollNodes,
     /// Restart all nodes, one after the other, with an older version
     RollBack,
-    /// Stop the manager that leads until another one does, then let it go on
+    /// Stop the manager that leads, or the node that does, until another one does, then let it go on
     PauseManager,
-    /// Kill the manager that leads, and start it again after some seconds
+    /// Kill the manager that leads, or the node that does, and start it again after some seconds
     KillManager,
-    /// Cut the first node off from the manager for longer than every timeout, but not from the other nodes
+    /// Cut the first node off from the manager for longer than every timeout, but not from the other nodes; where nodes decide
+    /// themselves, from all of them, but not from the tellers
     CutNode,
+    /// The same, but what the first node says still arrives; with --plane peer --namespaces
+    DeafenNode,
 }
 
 impl Fault {
     pub(super) async fn happen(self, cluster: &mut Cluster<'_>) -> anyhow::Result<()> {
         match self {
-            Self::KillNode => cluster.kill_first().await.map(drop),
-            Self::ReplaceNode => {
-                let name = cluster.kill_first().await?;
-                let node = cluster.start_node(name, "1").await?;
-                cluster.nodes.push(node);
-                Ok(())
-            }
+            Self::KillNode => cluster.kill(0).await.map(drop),
+            Self::ReplaceNode => cluster.replace_node(0, Duration::ZERO).await,
             Self::PauseNode => {
                 let node = cluster.first()?;
                 node.child.signal(Signal::STOP)?;
@@ -68,14 +67,23 @@ impl Fault {
             Self::RollNodes => cluster.roll("2").await,
             Self::RollBack => cluster.roll("0").await,
             Self::PauseManager => {
-                let leader = cluster.managers.first().context("there is no manager")?;
-                leader.child.signal(Signal::STOP)?;
+                let leader = cluster.leader()?;
+                leader.signal(Signal::STOP)?;
                 tokio::time::sleep(LONG).await;
-                leader.child.signal(Signal::CONT)
+                leader.signal(Signal::CONT)
+            }
+            Self::KillManager if cluster.managers.is_empty() => {
+                let leading = cluster.nodes.iter().position(Member::leads);
+                cluster.replace_node(leading.unwrap_or(0), AWAY).await
             }
             Self::KillManager => cluster.replace_manager().await,
             Self::CutNode => {
                 cluster.cut_first().await?;
+                tokio::time::sleep(LONG).await;
+                cluster.mend_first().await
+            }
+            Self::DeafenNode => {
+                cluster.deafen_first().await?;
                 tokio::time::sleep(LONG).await;
                 cluster.mend_first().await
             }
@@ -89,19 +97,59 @@ impl Cluster<'_> {
     }
 
     /// Returns the name of the node that is no more.
-    async fn kill_first(&mut self) -> anyhow::Result<String> {
+    async fn kill(&mut self, number: usize) -> anyhow::Result<String> {
+        self.first()?;
         self.shift.node_is_killed();
-        self.first()?.child.kill().await?;
-        Ok(self.nodes.remove(0).name)
+        let mut node = self.nodes.remove(number);
+        node.child.kill().await?;
+        Ok(node.name)
+    }
+
+    async fn replace_node(&mut self, number: usize, away: Duration) -> anyhow::Result<()> {
+        let name = self.kill(number).await?;
+        tokio::time::sleep(away).await;
+        let node = self.start_node(name, "1").await?;
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    /// The process that decides: of the managers, the first leads unless it has been killed before.
+    fn leader(&self) -> anyhow::Result<&Child> {
+        let leading = self.nodes.iter().find(|node| node.leads());
+        let leading = leading.map(|node| &node.child);
+        let manager = self.managers.first().map(|manager| &manager.child);
+        manager.or(leading).context("nobody leads")
+    }
+
+    /// Those from whom the first node is cut off.
+    fn others(&self) -> Vec<&str> {
+        let managers = self.managers.iter().map(|manager| manager.name.as_str());
+        let peers = self.nodes.iter().skip(1).map(|node| node.name.as_str());
+        match self.managers.is_empty() {
+            true => peers.collect(),
+            false => managers.collect(),
+        }
+    }
+
+    async fn deafen_first(&self) -> anyhow::Result<()> {
+        let node = self.nodes.first().context("there is no node left")?;
+        let network = self.site.network();
+        let network = network.context("that needs --namespaces")?;
+        for other in self.others() {
+            network.cut_one_way(other, &node.name).await?;
+        }
+        Ok(())
     }
 
     async fn cut_first(&self) -> anyhow::Result<()> {
         let node = self.nodes.first().context("there is no node left")?;
         node.lines.iter().for_each(Line::cut);
         if let Some(network) = self.site.network() {
-            for manager in &self.managers {
-                network.cut(&node.name, &manager.name).await?;
+            for other in self.others() {
+                network.cut(&node.name, other).await?;
             }
+        } else if node.lines.is_empty() {
+            bail!("nodes can be cut off from each other with --namespaces only");
         }
         Ok(())
     }
@@ -110,8 +158,8 @@ impl Cluster<'_> {
         let node = self.nodes.first().context("there is no node left")?;
         node.lines.iter().for_each(Line::mend);
         if let Some(network) = self.site.network() {
-            for manager in &self.managers {
-                network.mend(&node.name, &manager.name).await?;
+            for other in self.others() {
+                network.mend(&node.name, other).await?;
             }
         }
         Ok(())
@@ -138,8 +186,16 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    async fn start_node(&self, name: String, version: &str) -> anyhow::Result<Member> {
-        Member::start(name, &self.managers, &self.site, version).await
+    /// A node that comes back is where it was.
+    async fn start_node(&mut self, name: String, version: &str) -> anyhow::Result<Member> {
+        let is_new = self.homes.iter().all(|(of, _)| *of != name);
+        if is_new && !self.homes.is_empty() {
+            let place = self.site.place(Role::Node, &name).await?;
+            self.homes.push((name.clone(), place.free_address()?));
+        }
+        let seeds = super::seeds(&self.homes);
+        let deciders = super::deciders(&name, &self.managers, &self.homes, &seeds);
+        Member::start(name, deciders, &self.site, version).await
     }
 }
 

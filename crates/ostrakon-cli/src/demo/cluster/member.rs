@@ -3,7 +3,10 @@
 use anyhow::Context;
 use ostrakon_tls::Role;
 
-use super::{BEGINNING, Chief, Child, Line, Site};
+use super::{
+    BEGINNING, Chief, Child, Line, Site,
+    serve::{FOLLOWS, LEADS},
+};
 
 /// A node's process, and its lines to the managers.
 pub(crate) struct Member {
@@ -13,10 +16,21 @@ pub(crate) struct Member {
     pub(super) lines: Vec<Line>,
 }
 
+/// Who decides for a node.
+#[derive(Clone, Copy)]
+pub(super) enum Deciders<'a> {
+    Managers(&'a [Chief]),
+    /// The nodes themselves, of which some are found here; this one at its own address.
+    Peers {
+        at: &'a str,
+        seeds: &'a [String],
+    },
+}
+
 impl Member {
     pub(super) async fn start(
         name: String,
-        managers: &[Chief],
+        deciders: Deciders<'_>,
         site: &Site,
         version: &str,
     ) -> anyhow::Result<Self> {
@@ -35,19 +49,33 @@ impl Member {
             journal.to_str().context("the folder has a strange name")?,
         );
         let mut lines = Vec::new();
-        for manager in managers {
-            if site.network().is_some() {
-                argue("--manager", &manager.address);
-                continue;
+        match deciders {
+            Deciders::Peers { at, seeds } => {
+                argue("--peers-at", at);
+                seeds.iter().for_each(|seed| argue("--seed", seed));
             }
-            let line = Line::to(&manager.address).await?;
-            argue("--manager", &line.address().to_string());
-            lines.push(line);
+            Deciders::Managers(managers) if site.network().is_some() => {
+                for manager in managers {
+                    argue("--manager", &manager.address);
+                }
+            }
+            Deciders::Managers(managers) => {
+                for manager in managers {
+                    let line = Line::to(&manager.address).await?;
+                    argue("--manager", &line.address().to_string());
+                    lines.push(line);
+                }
+            }
         }
         arguments.extend(place.tls_arguments());
         let child = Child::start(&place, &arguments)?;
         let joined = child.said("ready", BEGINNING).await;
         joined.with_context(|| format!("{name} did not join"))?;
         Ok(Self { name, child, lines })
+    }
+
+    /// Whether it decides for all.
+    pub(super) fn leads(&self) -> bool {
+        self.child.last_said(&[LEADS, FOLLOWS]) == Some(LEADS)
     }
 }

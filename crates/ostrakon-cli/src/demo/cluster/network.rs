@@ -97,21 +97,25 @@ impl Network {
 
     /// Nothing gets from one of the two to the other any more, and nobody is told.
     pub(crate) async fn cut(&self, one: &str, other: &str) -> anyhow::Result<()> {
-        for (from, to) in [(one, other), (other, one)] {
-            let to = self.address(to).context("there is no such host")?;
-            ip(&format!(
-                "-n {from} neigh replace {to} lladdr {NOWHERE} dev eth0 nud permanent"
-            ))
-            .await?;
-        }
-        Ok(())
+        self.cut_one_way(one, other).await?;
+        self.cut_one_way(other, one).await
+    }
+
+    /// Nothing gets from the one to the other any more.
+    pub(crate) async fn cut_one_way(&self, from: &str, to: &str) -> anyhow::Result<()> {
+        let to = self.address(to).context("there is no such host")?;
+        ip(&format!(
+            "-n {from} neigh replace {to} lladdr {NOWHERE} dev eth0 nud permanent"
+        ))
+        .await
     }
 
     /// Undoes a [cut](Self::cut).
     pub(crate) async fn mend(&self, one: &str, other: &str) -> anyhow::Result<()> {
         for (from, to) in [(one, other), (other, one)] {
             let to = self.address(to).context("there is no such host")?;
-            ip(&format!("-n {from} neigh del {to} dev eth0")).await?;
+            // What was cut one way has no entry the other way.
+            let _ = ip(&format!("-n {from} neigh del {to} dev eth0")).await;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use clap::Args;
-use ostrakon::{Hosting, LeaseTiming, Managed, Node, Security};
+use ostrakon::{Hosting, LeaseTiming, Managed, Node, NodeBuilder, Peers, Security, Seeds};
 use ostrakon_tls::Files;
 use tokio::{
     io::AsyncReadExt,
@@ -16,6 +16,10 @@ use crate::demo::{
     journal::Journal,
 };
 
+/// What a node says when it begins to decide for all, and when it ends.
+pub(crate) const LEADS: &str = "leads";
+pub(crate) const FOLLOWS: &str = "follows";
+
 /// The arguments of `ostrakon demo-node`.
 #[derive(Args, Debug)]
 pub(crate) struct MemberOptions {
@@ -26,8 +30,14 @@ pub(crate) struct MemberOptions {
     #[arg(long)]
     cluster: String,
     /// Where a manager is
-    #[arg(long = "manager")]
+    #[arg(long = "manager", conflicts_with = "peers_at")]
     managers: Vec<String>,
+    /// Where other nodes reach it that look after the cluster themselves
+    #[arg(long)]
+    peers_at: Option<String>,
+    /// Where one of those is
+    #[arg(long = "seed", requires = "peers_at")]
+    seeds: Vec<String>,
     /// Where the journals of the accounts are
     #[arg(long)]
     journal: PathBuf,
@@ -51,6 +61,45 @@ impl MemberOptions {
     }
 }
 
+impl MemberOptions {
+    fn take_part(&self, builder: NodeBuilder) -> anyhow::Result<NodeBuilder> {
+        let security = self.security()?;
+        Ok(match &self.peers_at {
+            None => builder.managed(
+                Managed::by(self.managers.clone())
+                    .cluster(&self.cluster)
+                    .listen(&self.listen)
+                    .security(security)
+                    .slack(LeaseTiming::fast().times().slack)
+                    .version(&self.node_version),
+            ),
+            Some(at) => builder.peer(
+                Peers::at(at)
+                    .seeds(Seeds::new(self.seeds.clone()))
+                    .cluster(&self.cluster)
+                    .listen(&self.listen)
+                    .security(security)
+                    .version(&self.node_version),
+            ),
+        })
+    }
+}
+
+/// Says whenever this node begins to decide for all, and when it ends, where nodes do so.
+async fn say_who_leads(node: Node) {
+    let Some(mut leading) = node.leading() else {
+        return;
+    };
+    let mut said = false;
+    while leading.changed().await.is_ok() {
+        let leads = *leading.borrow_and_update();
+        if leads != said {
+            said = leads;
+            println!("{}", if leads { LEADS } else { FOLLOWS });
+        }
+    }
+}
+
 pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let served = runtime.block_on(serve(options));
@@ -62,19 +111,14 @@ pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
 async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
     let mut asked_to_leave = signal(SignalKind::terminate())?;
     let books = Books::Journal(Arc::new(Journal::in_folder(&options.journal)));
-    let managed = Managed::by(options.managers.clone())
-        .cluster(&options.cluster)
-        .listen(&options.listen)
-        .security(options.security()?)
-        .slack(LeaseTiming::fast().times().slack)
-        .version(&options.node_version);
-    let node = Node::builder(&options.name)
-        .managed(managed)
+    let node = options
+        .take_part(Node::builder(&options.name))?
         .host_with(Hosting::default(), move |id| Account::new(&books, id))
         .start()
         .await
         .context("cannot start the node")?;
     println!("ready");
+    tokio::spawn(say_who_leads(node.clone()));
     let mut input = tokio::io::stdin();
     let mut nothing = [0; 1];
     tokio::select! {
