@@ -47,7 +47,7 @@ pub use self::limits::Limits;
 pub(crate) use self::{
     arrival::{Arrival, Load, TurnedAway},
     handshake::Me,
-    hub::{Hub, HubParts, KnownKind},
+    hub::{Home, Hub, HubParts, KnownKind},
     lane::{Asking, Draft, Lane, Lanes, Leads, Ticket, Way},
     listener::bind,
     outbox::LaneKey,
@@ -84,6 +84,8 @@ pub(crate) struct Link {
     writer: AtomicWaker,
     /// Wakes the supervisor when there is something to send and no connection.
     wanted: Notify,
+    /// Wakes the supervisor from a pause: the other node is elsewhere, or has begun anew.
+    begun_anew: Notify,
     /// Connections that the other side has opened, for the supervisor.
     accepted: mpsc::Sender<Established>,
     /// How many bytes of the other node's large messages wait here to be handled.
@@ -197,6 +199,7 @@ impl Link {
             most: AtomicUsize::new(hub.limits.message),
             writer: AtomicWaker::new(),
             wanted: Notify::new(),
+            begun_anew: Notify::new(),
             accepted,
             load: Arc::default(),
             heard: AtomicU64::new(0),

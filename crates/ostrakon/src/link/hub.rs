@@ -12,7 +12,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use ostrakon_core::{
-    Assignment, EntityId, Epoch, GroupName, NodeName, ShardId, ShardKey, ShardMap, Time, Version,
+    Assignment, EntityId, Epoch, GroupName, Incarnation, NodeName, ShardId, ShardKey, ShardMap,
+    Time, Version,
 };
 use ostrakon_tls::Security;
 use tokio::{
@@ -67,7 +68,7 @@ pub(crate) struct Hub {
     kinds: OnceLock<Vec<KnownKind>>,
     /// Entities that run wherever their shard is.
     singletons: OnceLock<Vec<(&'static str, EntityId)>>,
-    addresses: Mutex<BTreeMap<NodeName, String>>,
+    homes: Mutex<BTreeMap<NodeName, Home>>,
     links: Mutex<BTreeMap<NodeName, Arc<Link>>>,
     /// The nodes that there is a connection with, each with a number that changes with its connection.
     pub(crate) connected: watch::Sender<BTreeMap<NodeName, u64>>,
@@ -86,6 +87,14 @@ pub(crate) struct HubParts {
     pub(crate) clock: Clock,
     pub(crate) topology: Arc<Topology>,
     pub(crate) actors: Arc<Actors>,
+}
+
+/// Where a node is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) address: String,
+    /// Which run of it is there, if that is known.
+    pub(crate) run: Option<Incarnation>,
 }
 
 /// A kind that this node hosts or talks to.
@@ -132,7 +141,7 @@ impl Hub {
                 actors,
                 kinds: OnceLock::new(),
                 singletons: OnceLock::new(),
-                addresses: Mutex::default(),
+                homes: Mutex::default(),
                 links: Mutex::default(),
                 connected: watch::Sender::default(),
                 sessions: AtomicU64::new(1),
@@ -242,18 +251,27 @@ impl Hub {
 
     /// Where a node is reached.
     pub(crate) fn address(&self, peer: &NodeName) -> Option<String> {
-        self.addresses.lock().get(peer).cloned()
+        let homes = self.homes.lock();
+        homes.get(peer).map(|home| home.address.clone())
     }
 
     /// Says where a node is reached.
     pub(crate) fn introduce(&self, peer: NodeName, address: String) {
         self.topology.add(&peer);
-        self.addresses.lock().insert(peer, address);
+        self.reach(&peer, Home { address, run: None });
     }
 
     /// Says where a node of the cluster is reached now.
-    pub(crate) fn reach(&self, peer: NodeName, address: String) {
-        self.addresses.lock().insert(peer, address);
+    pub(crate) fn reach(&self, peer: &NodeName, home: Home) {
+        let mut homes = self.homes.lock();
+        if homes.get(peer) == Some(&home) {
+            return;
+        }
+        homes.insert(peer.clone(), home);
+        drop(homes);
+        if let Some(link) = self.links.lock().get(peer) {
+            link.begun_anew.notify_one();
+        }
     }
 
     /// Tells the plane from now on which nodes cannot be reached, and which shards lack an owner.
@@ -280,7 +298,7 @@ impl Hub {
     }
 
     pub(crate) fn knows(&self, peer: &NodeName) -> bool {
-        self.addresses.lock().contains_key(peer)
+        self.homes.lock().contains_key(peer)
     }
 
     /// Takes over a newer map: gives up what is not ours in it, then opens what is.
@@ -317,6 +335,20 @@ impl Hub {
                 let _ = host.keep_running(id);
             }
         }
+    }
+
+    /// The shards of singletons that nobody owns. Where shards get an owner when somebody wants one, nobody else would want these.
+    pub(crate) fn unowned_singletons(&self) -> Vec<ShardKey> {
+        let map = self.map.load();
+        let unowned = |(kind, id): &(&'static str, EntityId)| {
+            let host = self.host(kind).ok()?;
+            let group = &host.group().name;
+            let shard = host.group().shard_of(id).ok()?;
+            let group = map.owner(group, shard).is_none().then(|| group.clone())?;
+            Some(ShardKey { group, shard })
+        };
+        let singletons = self.singletons.get().into_iter().flatten();
+        singletons.filter_map(unowned).collect()
     }
 
     /// What waits for a node that has lost a shard goes on to the next one, also if nothing more is sent there.

@@ -154,6 +154,7 @@ async fn connect(
             tokio::select! {
                 biased;
                 offered = offered(link, incoming) => return offered,
+                () = link.begun_anew.notified() => *failures = 0,
                 () = tokio::time::sleep(pause) => {}
             }
         }

@@ -460,6 +460,40 @@ async fn a_node_that_comes_back_under_its_name_is_talked_to_again() {
 }
 
 #[tokio::test]
+async fn a_node_that_comes_back_elsewhere_is_dialed_at_once() {
+    let long = Duration::from_secs(120);
+    let patient = start("node-1", Limits::default().redial(long, long)).await;
+    let away = builder("node-2")
+        .fixed(Fixed::plain())
+        .start()
+        .await
+        .unwrap();
+    let mut cluster = Cluster::connect(vec![patient, away]).await;
+    let ledger = cluster.nodes[0].entity::<Ledger>(cluster.id_on(1));
+    ledger.add(1).await.unwrap();
+    drop(cluster.nodes.remove(1));
+    is(&cluster.nodes[0], "node-2", MemberStatus::Down).await;
+    let unheard = ledger
+        .clone()
+        .within(Duration::from_millis(200))
+        .add(2)
+        .await;
+    assert_eq!(unheard.unwrap_err().outcome(), Outcome::NotExecuted);
+    let again = builder("node-2")
+        .fixed(Fixed::plain())
+        .start()
+        .await
+        .unwrap();
+    testing::adopt(&again, &cluster.map).await;
+    let address = testing::address(&again).to_string();
+    testing::introduce(&cluster.nodes[0], "node-2", &address);
+    // Long before the pause is over that follows a dial in vain.
+    assert_eq!(soon(ledger.add(3)).await.unwrap(), 1);
+    cluster.nodes.push(again);
+    cluster.leave().await;
+}
+
+#[tokio::test]
 async fn an_older_life_of_a_connected_node_is_refused_and_a_newer_one_takes_over() {
     let node = start("node-1", Limits::default()).await;
     let address = testing::address(&node);

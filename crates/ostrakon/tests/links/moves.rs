@@ -648,6 +648,21 @@ async fn what_was_not_sent_to_an_owner_that_has_gone_goes_to_the_next_in_order()
 }
 
 #[tokio::test]
+async fn a_lone_ask_that_waits_for_an_owner_that_has_gone_follows_the_shard() {
+    let (mut cluster, shard, mut sender) = scene("lone").await;
+    sender.ask().await;
+    timeout(SOON, cluster.lose(1, 0)).await.unwrap();
+    let asked = sender.ask_later();
+    cluster.moved(shard, 2);
+    testing::adopt(&cluster.nodes[2], &cluster.map).await;
+    testing::adopt(&cluster.nodes[0], &cluster.map).await;
+    // Nobody sends anything else that could remind the lane of it.
+    assert!(timeout(SOON, asked).await.unwrap().unwrap().is_ok());
+    cluster.nodes[0].leave().await.unwrap();
+    cluster.nodes[2].leave().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_kind_that_the_owner_does_not_host_is_unknown() {
     let mut nodes = vec![builder("node-1").fixed(Fixed::plain())];
     nodes.push(Node::builder("node-2").group(group()).fixed(Fixed::plain()));

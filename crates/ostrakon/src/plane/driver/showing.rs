@@ -6,7 +6,10 @@ use ostrakon_control::Seat;
 use ostrakon_core::{Index, MemberState, RegionInput, ShardMap};
 
 use super::{Driver, Standing};
-use crate::{Member, MemberStatus, link::Hub};
+use crate::{
+    Member, MemberStatus,
+    link::{Home, Hub},
+};
 
 impl Driver {
     /// Shows others what has changed.
@@ -23,6 +26,9 @@ impl Driver {
             hub.show(self.routes());
         }
         self.note_joining();
+        for shard in hub.unowned_singletons() {
+            self.wanted(hub, shard);
+        }
     }
 
     fn routes(&self) -> ShardMap {
@@ -37,21 +43,27 @@ impl Driver {
 
     /// The nodes that are registered, and where they are.
     pub(super) fn mirror(&self, hub: &Arc<Hub>) {
-        let mut members = BTreeMap::new();
         // In the order in which they began: of two runs of one node the later counts.
-        for (_, member) in self.state.members() {
-            let registration = &member.registration;
-            hub.reach(registration.name.clone(), registration.address.to_string());
+        let runs = self.state.members();
+        let latest: BTreeMap<_, _> = runs
+            .map(|(run, member)| (&member.registration.name, (run, member)))
+            .collect();
+        let mut members = Vec::new();
+        for (name, (run, member)) in latest {
+            let home = Home {
+                address: member.registration.address.clone(),
+                run: Some(run),
+            };
+            hub.reach(name, home);
             let status = match member.state {
-                _ if self.down.contains(&registration.name) => MemberStatus::Down,
+                _ if self.down.contains(name) => MemberStatus::Down,
                 MemberState::Active => MemberStatus::Up,
                 MemberState::Leaving => MemberStatus::Leaving,
             };
-            members.insert(registration.name.clone(), status);
+            let name = name.clone();
+            members.push(Member { name, status });
         }
-        let members = members.into_iter();
-        let members = members.map(|(name, status)| Member { name, status });
-        hub.topology.mirror(members.collect());
+        hub.topology.mirror(members);
     }
 
     fn note_joining(&self) {
