@@ -219,6 +219,20 @@ impl Engine {
             let set = ostrakon_core::Command::SetPolicy(policy);
             self.step(CoordinatorInput::Propose(set));
         }
+        if matches!(self.parts.leading, Leading::While(_)) {
+            self.suspect_the_missing();
+        }
+    }
+
+    /// Nodes speak to all of their peers that may decide. Whoever does not speak to this one may have ended with the one that led before.
+    fn suspect_the_missing(&mut self) {
+        let members = self.coordinator.state().members();
+        let missing = members.filter(|(run, _)| !self.switchboard.speaks(*run));
+        let missing: Vec<_> = missing.map(|(run, _)| run).collect();
+        for incarnation in missing {
+            let unreachable = ToCoordinator::Unreachable { incarnation };
+            self.step(CoordinatorInput::Heard(unreachable));
+        }
     }
 
     /// Lets everybody see what has changed.

@@ -95,6 +95,11 @@ impl Switchboard {
         (!elsewhere).then_some(run)
     }
 
+    /// Whether a caller speaks for this run.
+    pub(crate) fn speaks(&self, run: Incarnation) -> bool {
+        self.lines.values().any(|line| line.run == Some(run))
+    }
+
     pub(crate) fn spoke(&mut self, line: u64, run: Incarnation) {
         let Some(speaker) = self.lines.get_mut(&line) else {
             return;

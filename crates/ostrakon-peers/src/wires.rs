@@ -24,7 +24,7 @@ use ostrakon_core::Address;
 use ostrakon_tls::Security;
 use tokio::{
     runtime::Handle,
-    sync::{Notify, Semaphore, mpsc},
+    sync::{Notify, Semaphore, broadcast, mpsc},
 };
 
 use self::{
@@ -38,6 +38,8 @@ use crate::{CallError, hooks::Hooks, topology_task::News};
 const PATIENCE: Duration = Duration::from_secs(15);
 /// So many words may wait to be taken in.
 const WAITING: usize = 1024;
+/// So many ends of connections are remembered for whoever wants to hear of them.
+const CLOSED: usize = 64;
 /// So many calls of others are answered at once.
 const ANSWERING: usize = 1024;
 
@@ -57,6 +59,7 @@ struct Inner {
     answering: Arc<Semaphore>,
     frames: AtomicU64,
     bytes: AtomicU64,
+    closed: broadcast::Sender<Address>,
 }
 
 /// What a peer has said to others so far.
@@ -89,6 +92,7 @@ impl Wires {
             answering: Arc::new(Semaphore::new(ANSWERING)),
             frames: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            closed: broadcast::Sender::new(CLOSED),
         }));
         tokio::spawn(wires.clone().listen(hearing));
         wires
@@ -113,6 +117,11 @@ impl Wires {
         };
         let asked = self.0.runtime.spawn(asking).await;
         asked.unwrap_or(Err(CallError::Stopped))
+    }
+
+    /// Hears of every connection that ends: to which peer it was.
+    pub fn closed(&self) -> broadcast::Receiver<Address> {
+        self.0.closed.subscribe()
     }
 
     /// What has been said so far.
@@ -204,6 +213,8 @@ impl Wires {
             self.lines().closed(address, number);
         }
         self.0.calls.broken(number);
+        // Nobody may want to know.
+        let _ = self.0.closed.send(address);
     }
 
     fn opened(&self, addresses: &[Address], connection: &Connection) -> u64 {

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::errors::{Fatal, InitializeError, RaftError};
+use openraft::raft::TransferLeaderRequest;
 use tokio::sync::{Mutex, watch};
 
 use crate::answering::Answering;
@@ -22,6 +24,9 @@ use crate::{
     Calls, FormError, Members, RaftRequest, RaftResponse, RaftSettings, StartError, Voice,
     VotersError,
 };
+
+/// How long the others get to find out that whoever led has ended.
+const HEAD_START: Duration = Duration::from_millis(30);
 
 /// A control log that several voices keep together. Ends when it is dropped; only [`stop`](RaftLog::stop) tells when it has.
 pub struct RaftLog {
@@ -165,6 +170,26 @@ impl RaftLog {
     pub async fn hand_over(&self, to: u64) {
         // Whoever has stopped leads no more.
         let _ = self.raft.trigger().transfer_leader(to).await;
+    }
+
+    /// Whoever leads is known to have ended: another one is elected without waiting for it. Everybody who finds out should say so; the one
+    /// that shall be elected is the same for all of them. A mistake costs an election and nothing else.
+    pub async fn leader_has_ended(&self, leader: &Voice) {
+        let metrics = self.raft.metrics().borrow_watched().clone();
+        if metrics.current_leader != Some(leader.id) || leader.id == self.me().id {
+            return;
+        }
+        let voters = metrics.membership_config.membership().voter_ids();
+        let Some(heir) = voters.filter(|id| *id != leader.id).min() else {
+            return;
+        };
+        if heir == self.me().id {
+            // The others have to know it too before they can give it their votes.
+            tokio::time::sleep(HEAD_START).await;
+        }
+        let will = TransferLeaderRequest::new(metrics.vote, heir, None);
+        // Whoever has stopped elects nobody.
+        let _ = self.raft.handle_transfer_leader(will).await;
     }
 
     /// How it stands.
