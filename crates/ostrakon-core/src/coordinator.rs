@@ -13,6 +13,7 @@ mod leases;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod portion;
+mod probes;
 mod proposals;
 mod rounds;
 mod telling;
@@ -23,7 +24,9 @@ pub use self::action::{
     AppendOutcome, ConfirmOutcome, CoordinatorAction, CoordinatorInput, Counted, Liveness, Peer,
 };
 pub use self::rounds::{PlannedMove, Rebalancing};
-use self::{authority::Authority, leases::Leases, proposals::Proposals, rounds::Rounds};
+use self::{
+    authority::Authority, leases::Leases, probes::Probes, proposals::Proposals, rounds::Rounds,
+};
 use crate::{Command, ControlState, Entry, Incarnation, Index, NodeName, Rule, Rules, Term, Time};
 
 /// Decides who owns what.
@@ -37,8 +40,7 @@ pub struct Coordinator {
     authority: Authority,
     leases: Leases,
     rounds: Rounds,
-    /// When the health of a node was last asked for.
-    probed: BTreeMap<Incarnation, Time>,
+    probes: Probes,
     /// Nodes that must be told what they hold.
     unaware: BTreeSet<Incarnation>,
     /// When what a node holds has changed last.
@@ -76,7 +78,7 @@ impl Coordinator {
             authority: Authority::default(),
             leases: Leases::new(rules),
             rounds: Rounds::default(),
-            probed: BTreeMap::new(),
+            probes: Probes::default(),
             unaware: BTreeSet::new(),
             changed_at: BTreeMap::new(),
             expire_from: Time::ZERO,
@@ -178,6 +180,7 @@ impl Coordinator {
             self.authority.next_start(),
             self.next_round(),
             self.leases.next_expiry(),
+            self.probes.next(),
         ];
         times.into_iter().flatten().min()
     }

@@ -11,8 +11,6 @@ use crate::{
     Registration, Rule, ShardKey, Time, ToCoordinator, ToRegion,
 };
 
-/// How often the same question about a node's health is asked.
-const PROBE_PAUSE: Duration = Duration::from_secs(2);
 /// So much may a node say about itself, in bytes.
 const MOST_TO_REGISTER: usize = 256 << 10;
 
@@ -208,14 +206,9 @@ impl Coordinator {
         now: Time,
         actions: &mut Vec<CoordinatorAction>,
     ) {
-        let recently = |asked: &Time| now.saturating_since(*asked) < PROBE_PAUSE;
-        if self.state.member(incarnation).is_none()
-            || self.probed.get(&incarnation).is_some_and(recently)
-        {
-            return;
+        if self.state.member(incarnation).is_some() && self.probes.doubt(incarnation, now) {
+            actions.push(CoordinatorAction::Probe { incarnation });
         }
-        self.probed.insert(incarnation, now);
-        actions.push(CoordinatorAction::Probe { incarnation });
     }
 
     pub(super) fn health(&mut self, incarnation: Incarnation, answer: Liveness) {

@@ -12,6 +12,9 @@ impl Coordinator {
         for incarnation in self.leases.silent(now) {
             self.suspect(incarnation, now, actions);
         }
+        for incarnation in self.probes.due(now) {
+            actions.push(CoordinatorAction::Probe { incarnation });
+        }
         self.leases.condemn(now);
         if self.proposals.is_idle() {
             self.propose_what_is_due(now);

@@ -48,7 +48,7 @@ impl Coordinator {
             }
             Change::Ended { incarnation, .. } => {
                 self.leases.end(incarnation);
-                self.probed.remove(&incarnation);
+                self.probes.forget(incarnation);
                 self.unaware.remove(&incarnation);
                 self.changed_at.remove(&incarnation);
                 self.rounds.look_now();
@@ -83,7 +83,7 @@ impl Coordinator {
     fn begin_to_lead(&mut self, term: Term, now: Time) {
         self.role = Role::Leading(term);
         self.authority.clear();
-        self.probed.clear();
+        self.probes.clear();
         self.rounds.begin(now);
         let runs = self.state.members();
         let leases = runs.map(|(incarnation, member)| (incarnation, member.failover.lease()));
