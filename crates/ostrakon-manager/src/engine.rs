@@ -14,8 +14,8 @@ use std::{
 use ostrakon_clock::GrantorClock;
 use ostrakon_control::FromNode;
 use ostrakon_core::{
-    Coordinator, CoordinatorInput, Counted, Incarnation, Index, NodeName, Policy, Succession, Term,
-    Time, ToCoordinator,
+    Coordinator, CoordinatorInput, Counted, Incarnation, Index, Liveness, NodeName, Policy,
+    Succession, Term, Time, ToCoordinator,
 };
 use ostrakon_health::Health;
 use ostrakon_storage::Renewal;
@@ -171,10 +171,7 @@ impl Engine {
             Input::Health {
                 incarnation,
                 answer,
-            } => self.step(CoordinatorInput::Health {
-                incarnation,
-                answer,
-            }),
+            } => self.learn_health(incarnation, answer),
             // Whoever asked may have gone.
             Input::Wish { wish, answer } => drop(answer.send(self.wish(wish))),
             Input::Plan { answer } => drop(answer.send(self.plan())),
@@ -221,6 +218,20 @@ impl Engine {
         }
         if matches!(self.parts.leading, Leading::While(_)) {
             self.suspect_the_missing();
+        }
+    }
+
+    /// A process that ends closes its connections before it is gone: whoever is connected nowhere is asked about again, less and less often.
+    fn learn_health(&mut self, incarnation: Incarnation, answer: Liveness) {
+        let is_dead = matches!(answer, Liveness::Dead(_));
+        self.step(CoordinatorInput::Health {
+            incarnation,
+            answer,
+        });
+        if !is_dead && !self.switchboard.speaks(incarnation) {
+            self.step(CoordinatorInput::Heard(ToCoordinator::Unreachable {
+                incarnation,
+            }));
         }
     }
 
