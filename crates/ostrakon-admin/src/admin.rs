@@ -14,7 +14,6 @@ use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use ostrakon_manager::Desk;
 use ostrakon_tls::{Role, Security, Unfit};
 use thiserror::Error;
 use tokio::{
@@ -25,6 +24,7 @@ use tokio::{
 };
 
 use crate::{
+    front::Front,
     office::{Caller, Office},
     routes,
     settings::AdminSettings,
@@ -63,22 +63,26 @@ pub enum AdminError {
 }
 
 impl Admin {
-    /// Starts the admin API of a manager.
-    pub async fn start(desk: Desk, settings: AdminSettings) -> Result<Self, AdminError> {
+    /// Starts the admin API of a manager, or of a peer.
+    pub async fn start(
+        front: impl Into<Front>,
+        settings: AdminSettings,
+    ) -> Result<Self, AdminError> {
+        let front = front.into();
         let failed = |cause: std::io::Error| AdminError::Listen {
             address: settings.listen.clone(),
             cause: cause.to_string(),
         };
         let listener = TcpListener::bind(&settings.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        check(&settings, address)?;
+        check(&settings, front.role(), address)?;
         let door = Door {
             security: settings.security.clone(),
             connections: settings.connections,
             head_within: settings.head_within,
         };
         let office = Arc::new(Office {
-            desk,
+            front,
             cluster: settings.cluster,
             manager: settings.manager,
             token: settings.token,
@@ -105,7 +109,7 @@ impl Admin {
 }
 
 /// In plain text everybody on this host may look, and only who has the token may do more: that needs no warning.
-fn check(settings: &AdminSettings, address: SocketAddr) -> Result<(), Unfit> {
+fn check(settings: &AdminSettings, role: Role, address: SocketAddr) -> Result<(), Unfit> {
     let AdminSettings {
         cluster,
         manager,
@@ -113,7 +117,7 @@ fn check(settings: &AdminSettings, address: SocketAddr) -> Result<(), Unfit> {
         ..
     } = settings;
     match security.certificates() {
-        Some(_) => security.check(cluster, Role::Manager, manager, address),
+        Some(_) => security.check(cluster, role, manager, address),
         None if security.allows(address) => Ok(()),
         None => Err(Unfit::Unprotected { address }),
     }

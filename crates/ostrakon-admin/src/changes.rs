@@ -68,7 +68,7 @@ pub(crate) async fn rebalance(
     Asked(how): Asked<How>,
 ) -> Result<Response, Problem> {
     if how.dry_run {
-        let plan = office.desk.plan().await?;
+        let plan = office.front.plan().await?;
         let round = office.look(|view| PlannedRound::of(view.state(), &plan));
         return Ok(Json(round).into_response());
     }
@@ -97,7 +97,7 @@ pub(crate) async fn unfreeze(State(office): State<Arc<Office>>) -> Result<Respon
 }
 
 async fn wish(office: &Office, wish: Wish, taken_up: String) -> Result<Response, Problem> {
-    office.desk.wish(wish).await?;
+    office.front.wish(wish).await?;
     Ok((StatusCode::ACCEPTED, Json(TakenUp { taken_up })).into_response())
 }
 

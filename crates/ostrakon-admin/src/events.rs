@@ -85,7 +85,7 @@ pub(crate) async fn stream(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let place = Arc::clone(&office.streams).try_acquire_owned();
     let place = place.map_err(|_| Problem::busy("streams of events"))?;
-    let news = office.desk.follow();
+    let news = office.front.desk().follow();
     let (cursor, next) = where_to_begin(&office, &from, &headers)?;
     let follower = Follower {
         office,
@@ -122,7 +122,7 @@ fn where_to_begin(
     }
     let next = from
         .since
-        .unwrap_or_else(|| office.desk.view().next_event());
+        .unwrap_or_else(|| office.front.desk().view().next_event());
     Ok((start, next))
 }
 
@@ -157,7 +157,7 @@ impl Follower {
 
     /// Fetches what is new; returns how many events are forgotten already.
     fn fetch(&mut self) -> Option<u64> {
-        let view = self.office.desk.view();
+        let view = self.office.front.desk().view();
         self.fetched = view.events(self.next, FETCH).into();
         let first = self.fetched.front()?.number;
         let missed = first.checked_sub(self.next).filter(|missed| *missed > 0);

@@ -1,4 +1,4 @@
-//! The admin API of a Shard Manager: JSON over HTTP, for operators and their tools.
+//! The admin API of a Shard Manager, or of a peer: JSON over HTTP, for operators and their tools.
 //!
 //! ```text
 //!   GET  /v1/status  /v1/nodes  /v1/shards  /v1/assignments      what is
@@ -9,8 +9,8 @@
 //! Everybody who can connect may look: on loopback addresses that is everybody on the host, and elsewhere it takes a certificate of the
 //! cluster. Only who has the admin token, or the certificate of an admin, may change things. `/openapi.json` describes all of it.
 //!
-//! Nothing is decided here: what operators want goes to the manager's [`Desk`](ostrakon_manager::Desk), and what they see is its
-//! [`View`](ostrakon_manager::View).
+//! Nothing is decided here: what operators want goes to the manager's [`Desk`](ostrakon_manager::Desk), or to a peer's
+//! [`PeerDesk`](ostrakon_council::PeerDesk), and what they see is its [`View`](ostrakon_manager::View).
 
 mod admin;
 mod asked;
@@ -19,6 +19,7 @@ mod changes;
 mod cursor;
 mod events;
 mod explanation;
+mod front;
 mod guard;
 mod node;
 mod office;
@@ -36,10 +37,11 @@ pub use assignments::{Assignments, GroupAssignments};
 pub use changes::{DeathNotice, TakenUp};
 pub use events::EventPage;
 pub use explanation::Explanation;
+pub use front::Front;
 pub use node::{Node, Nodes};
 pub use planned_round::{Planned, PlannedRound};
 pub use problem::Problem;
 pub use settings::{AdminSettings, Render};
 pub use shard::{Shard, ShardState, Shards};
-pub use status::{Ahead, Group, Leading, Silent, Status};
+pub use status::{Ahead, Group, Leading, Peers, Silent, Status};
 pub use token::{InvalidToken, Token};

@@ -2,15 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ostrakon_manager::{Desk, View};
+use ostrakon_manager::View;
 use ostrakon_tls::Identity;
 use tokio::sync::Semaphore;
 
-use crate::{settings::Render, token::Token};
+use crate::{front::Front, settings::Render, token::Token};
 
 /// What everybody who answers requests works with.
 pub(crate) struct Office {
-    pub(crate) desk: Desk,
+    pub(crate) front: Front,
     pub(crate) cluster: String,
     pub(crate) manager: String,
     pub(crate) token: Option<Token>,
@@ -32,6 +32,6 @@ pub(crate) struct Caller(pub(crate) Option<Identity>);
 impl Office {
     /// Looks at the cluster. The manager waits meanwhile: gather what is needed, and put it into words later.
     pub(crate) fn look<T>(&self, gather: impl FnOnce(&View) -> T) -> T {
-        gather(&self.desk.view())
+        gather(&self.front.desk().view())
     }
 }

@@ -15,14 +15,14 @@ pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
 
 /// Alive: the manager answers.
 pub(crate) async fn healthz(State(office): State<Arc<Office>>) -> Result<&'static str, Problem> {
-    office.desk.knock().await?;
+    office.front.desk().knock().await?;
     Ok("ok\n")
 }
 
 /// Ready: it has read the log, so what it says of the cluster is so.
 pub(crate) async fn readyz(State(office): State<Arc<Office>>) -> Result<&'static str, Problem> {
-    office.desk.knock().await?;
-    if office.desk.view().has_read() {
+    office.front.desk().knock().await?;
+    if office.front.desk().view().has_read() {
         return Ok("ready\n");
     }
     let remedy = "wait; if it takes long, its storage cannot be reached: see its log";

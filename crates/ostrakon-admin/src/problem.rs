@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use ostrakon_council::PassError;
 use ostrakon_manager::WishError;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,20 @@ impl From<WishError> for Problem {
             WishError::Stopping | _ => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, text, "ask another manager")
             }
+        }
+    }
+}
+
+impl From<PassError> for Problem {
+    fn from(error: PassError) -> Self {
+        let text = error.to_string();
+        match error {
+            PassError::Refused(error) => error.into(),
+            PassError::Unanswered { .. } | _ => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                text,
+                "look before asking again",
+            ),
         }
     }
 }

@@ -14,9 +14,9 @@ pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 pub struct AdminSettings {
     /// Where it listens. Without TLS only loopback addresses are taken.
     pub listen: String,
-    /// The cluster that the manager looks after.
+    /// The cluster that it shows.
     pub cluster: String,
-    /// What the manager is called.
+    /// What the manager or the peer is called.
     pub manager: String,
     /// Who sends it may change things.
     pub token: Option<Token>,

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Json, extract::State};
-use ostrakon_core::{Failover, GroupState, Incarnation, Ownership, Rebalancing};
+use ostrakon_core::{Failover, GroupState, Incarnation, NodeName, Ownership, Rebalancing};
+use ostrakon_council::Quorum;
 use ostrakon_manager::View;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,24 @@ pub struct Status {
     /// Nodes that know more of the log than there is of it, and what to do about it. While there are any, nothing is granted.
     #[serde(default)]
     pub ahead: Vec<Ahead>,
+    /// Who votes, where peers look after the cluster themselves; left out where managers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<Peers>,
+}
+
+/// Who takes part in deciding, as far as the peer knows that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    /// Who leads now; that is known sooner here than from the log.
+    pub leader: Option<String>,
+    /// Those who vote.
+    pub voters: Vec<String>,
+    /// Those who only learn what was decided.
+    pub learners: Vec<String>,
+    /// Those who are there and host nothing.
+    pub witnesses: Vec<String>,
+    /// What is wrong with that, and what to do about it.
+    pub warning: Option<String>,
 }
 
 /// Who leads.
@@ -98,7 +117,11 @@ pub struct Ahead {
 }
 
 pub(crate) async fn get(State(office): State<Arc<Office>>) -> Json<Status> {
-    Json(office.look(|view| Status::of(&office, view)))
+    let status = office.look(|view| Status::of(&office, view));
+    Json(Status {
+        peers: office.front.quorum().map(Peers::from),
+        ..status
+    })
 }
 
 impl Status {
@@ -122,6 +145,20 @@ impl Status {
             groups: state.groups().map(Group::of).collect(),
             silent: leads.then(|| silent(view)),
             ahead: ahead(view),
+            peers: None,
+        }
+    }
+}
+
+impl From<Quorum> for Peers {
+    fn from(quorum: Quorum) -> Self {
+        let names = |names: &[NodeName]| names.iter().map(ToString::to_string).collect();
+        Self {
+            leader: quorum.leader.as_ref().map(ToString::to_string),
+            voters: names(&quorum.voters),
+            learners: names(&quorum.learners),
+            witnesses: names(&quorum.witnesses),
+            warning: quorum.weakness(),
         }
     }
 }

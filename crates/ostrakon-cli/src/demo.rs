@@ -13,15 +13,18 @@ mod journal;
 mod options;
 mod oracle;
 mod progress;
+mod sensors;
 mod store;
 mod summary;
 mod tally;
 mod teller;
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{fmt::Display, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
+use clap::error::ErrorKind;
 use ostrakon::{DeadLetterSubscription, Entity, Hosting, Node};
+use serde::Serialize;
 use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
 pub(crate) use options::Options;
@@ -38,27 +41,44 @@ use teller::{Promise, Shift, Teller};
 
 /// Runs the demo and prints what came of it. The exit code says whether every check held.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    if let Err(nonsense) = options.check() {
+        clap::Error::raw(ErrorKind::ArgumentConflict, format!("{nonsense}\n")).exit();
+    }
     if options.plane != Plane::Solo && options.namespaces && !Network::is_inside() {
         match Network::enter()? {}
     }
+    cluster::begin_to_log()?;
     chaos::keep_deliberate_panics_quiet();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let summary = runtime.block_on(async {
-        match options.plane {
-            Plane::Solo => Demo::open(options).await?.run().await,
-            Plane::Managed | Plane::Peer => Cluster::open(options).await?.run().await,
+    runtime.block_on(async {
+        if let Some(sensors) = options.sensors {
+            let report = sensors::run(options, sensors).await?;
+            print(options, &report)?;
+            return Ok(exit_code(report.all_checks_held()));
         }
-    })?;
-    if options.json {
-        println!("{}", serde_json::to_string(&summary)?);
-    } else {
-        print!("{summary}");
-    }
-    Ok(if summary.all_checks_held() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+        let summary = match options.plane {
+            Plane::Solo => Demo::open(options).await?.run().await?,
+            Plane::Managed | Plane::Peer => Cluster::open(options).await?.run().await?,
+        };
+        print(options, &summary)?;
+        Ok(exit_code(summary.all_checks_held()))
     })
+}
+
+fn print(options: &Options, result: &(impl Serialize + Display)) -> anyhow::Result<()> {
+    if options.json {
+        println!("{}", serde_json::to_string(result)?);
+    } else {
+        print!("{result}");
+    }
+    Ok(())
+}
+
+fn exit_code(all_checks_held: bool) -> ExitCode {
+    match all_checks_held {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 /// One run: a node, the bank on it, and those who watch.

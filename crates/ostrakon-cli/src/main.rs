@@ -7,6 +7,7 @@ mod certs;
 mod demo;
 mod manager;
 mod verbs;
+mod witness;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ enum Command {
     DemoNode(demo::cluster::MemberOptions),
     /// Run a Shard Manager, which decides which node owns which shard
     Manager(Box<manager::Options>),
+    /// Run a voter for nodes that look after their cluster themselves: it hosts nothing
+    Witness(Box<witness::Options>),
     /// Show the cluster at a glance, and what is wrong with it
     Status(verbs::Status),
     /// List the nodes, or say that one is dead
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::DemoNode(options) => demo::cluster::run_member(&options),
         Command::Manager(options) => manager::run(&options),
+        Command::Witness(options) => witness::run(&options),
         Command::Status(verb) => verbs::run(verbs::status(&verb)),
         Command::Nodes(verb) => verbs::run(verbs::nodes(&verb)),
         Command::Shards(verb) => verbs::run(verbs::shards(&verb)),

@@ -100,6 +100,36 @@ fn deliberate_panics_do_not_litter_the_terminal() {
 }
 
 #[test]
+fn no_reading_of_a_sensor_is_lost_when_a_node_is_killed_and_another_one_joins() {
+    let output = ostrakon("demo --plane peer --nodes 3 --sensors 2000 --for 10s --json");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for zero in ["lost", "duplicated", "overlaps", "unchecked"] {
+        assert_eq!(report[zero].as_u64(), Some(0), "{zero}: {report}");
+    }
+    let number = |of: &Value| of.as_u64().unwrap();
+    assert_eq!(number(&report["readings"]), 20_000, "{report}");
+    assert_eq!(
+        number(&report["before"]["acknowledged"]),
+        10_000,
+        "{report}"
+    );
+    assert_eq!(number(&report["shards_per_node_min"]), 85, "{report}");
+    assert_eq!(number(&report["shards_per_node_max"]), 86, "{report}");
+    assert!(number(&report["moves"]) >= 85, "{report}");
+    for phase in ["before", "during", "after"] {
+        assert!(
+            number(&report[phase]["acknowledged"]) > 0,
+            "{phase}: {report}"
+        );
+    }
+    let names = report["after"]["shards_per_node"].as_object().unwrap();
+    let names: Vec<_> = names.keys().collect();
+    assert_eq!(names, ["node-2", "node-3", "node-4"], "{report}");
+}
+
+#[test]
 fn a_demo_that_is_killed_leaves_no_process_behind() {
     let dir = format!("killed-{}", std::process::id());
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dir);
@@ -133,6 +163,9 @@ fn arguments_without_meaning_are_refused_with_help() {
         ("demo --tellers 0", "1..=100000"),
         ("demo --teller 3", "--tellers"),
         ("dmeo", "demo"),
+        ("demo --sensors 10", "--plane peer"),
+        ("demo --plane peer --sensors 10 --for 3s", "4s at least"),
+        ("demo --plane peer --sensors 10 --tellers 3", "--tellers"),
     ] {
         let output = ostrakon(arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();

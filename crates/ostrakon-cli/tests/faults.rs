@@ -14,6 +14,15 @@ use serde_json::Value;
 
 /// Runs the demo to its end. Nothing may be lost or there twice, whatever was done to it.
 fn demo(arguments: &str) -> Value {
+    run(&format!("--plane managed {arguments}"))
+}
+
+/// The same where the nodes look after themselves.
+fn demo_of_peers(arguments: &str) -> Value {
+    run(&format!("--plane peer {arguments}"))
+}
+
+fn run(arguments: &str) -> Value {
     Demo::start(arguments)
         .ends()
         .unwrap_or_else(|complaint| panic!("{arguments}: {complaint}"))
@@ -21,7 +30,7 @@ fn demo(arguments: &str) -> Value {
 
 /// The same with every process a host of its own, so that a cut is one of the network.
 fn demo_of_hosts(arguments: &str) -> Value {
-    match Demo::start(&format!("{arguments} --namespaces")).ends() {
+    match Demo::start(&format!("--plane managed {arguments} --namespaces")).ends() {
         Ok(summary) => summary,
         Err(complaint) if complaint.contains("network namespaces cannot be made here") => {
             let mut loudly = io::stderr();
@@ -45,7 +54,7 @@ struct Demo {
 impl Demo {
     fn start(arguments: &str) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_ostrakon"))
-            .args("demo --plane managed --accounts 400 --tellers 4 --json".split(' '))
+            .args("demo --accounts 400 --tellers 4 --json".split(' '))
             .args(arguments.split(' '))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -186,6 +195,73 @@ fn nodes_come_and_go_in_good_order_and_no_ask_fails() {
     nothing_failed(&summary);
 }
 
+/// Nodes that look after their cluster themselves.
+mod peers {
+    use super::*;
+
+    /// Where every process is a host of its own. Without namespaces there is nothing to cut.
+    fn demo_of_hosts(arguments: &str) -> Option<Value> {
+        match Demo::start(&format!("--plane peer {arguments} --namespaces")).ends() {
+            Ok(summary) => Some(summary),
+            Err(complaint) if complaint.contains("network namespaces cannot be made here") => {
+                let mut loudly = io::stderr();
+                let _ = writeln!(
+                    loudly,
+                    "WARNING: NO NETWORK NAMESPACES HERE: not tried: {arguments}. {complaint}"
+                );
+                None
+            }
+            Err(complaint) => panic!("{arguments}: {complaint}"),
+        }
+    }
+
+    #[test]
+    fn killed_nodes_are_replaced_whether_they_led_or_not() {
+        let summary = demo_of_peers(
+            "--nodes 3 --for 30s --fault replace-node --fault kill-manager --rounds 2",
+        );
+        assert!(number(&summary, "moves") > 0.0, "{summary}");
+        assert_eq!(summary["failovers"], 4, "{summary}");
+        // On a quiet machine a third of a second. Without proof it would be the end of a lease, and a new one.
+        assert!(number(&summary, "failover_max_ms") < 4000.0, "{summary}");
+    }
+
+    #[test]
+    fn a_leader_that_is_stopped_for_long_and_goes_on_leads_no_more_and_does_no_harm() {
+        let summary = demo_of_peers("--nodes 3 --for 36s --fault pause-manager");
+        assert!(number(&summary, "moves") > 0.0, "{summary}");
+    }
+
+    #[test]
+    fn a_node_that_is_cut_off_from_its_peers_rests_though_its_clients_still_reach_it() {
+        let Some(summary) = demo_of_hosts("--nodes 3 --for 36s --fault cut-node") else {
+            return;
+        };
+        assert!(number(&summary, "moves") > 0.0, "{summary}");
+        assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+    }
+
+    #[test]
+    fn a_node_that_hears_nothing_but_is_heard_rests_as_well() {
+        let Some(summary) = demo_of_hosts("--nodes 3 --for 36s --fault deafen-node") else {
+            return;
+        };
+        assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+    }
+
+    #[test]
+    fn nodes_come_and_go_in_good_order_and_no_ask_fails() {
+        let summary = demo_of_peers("--nodes 3 --for 24s --fault add-node --fault drain-node");
+        nothing_failed(&summary);
+    }
+
+    #[test]
+    fn five_nodes_are_restarted_one_after_the_other_and_no_ask_fails() {
+        let summary = demo_of_peers("--nodes 5 --for 45s --fault roll-nodes");
+        nothing_failed(&summary);
+    }
+}
+
 /// Managers that share a real server; see `cargo test --features postgres`.
 #[cfg(feature = "postgres")]
 mod over_postgres {
@@ -220,7 +296,9 @@ mod over_postgres {
     fn a_storage_that_is_away_for_a_minute_stops_nothing() {
         let mut server = Postgres::start().expect("PostgreSQL");
         let storage = server.url();
-        let working = Demo::start(&format!("--nodes 3 --for 75s --storage {storage}"));
+        let working = Demo::start(&format!(
+            "--plane managed --nodes 3 --for 75s --storage {storage}"
+        ));
         working.is_at_work();
         server.stop();
         // As long as it is away.

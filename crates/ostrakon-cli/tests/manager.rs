@@ -1,4 +1,4 @@
-//! `ostrakon manager` and the verbs as an operator runs them: the built binary, real nodes, real files.
+//! `ostrakon manager`, `ostrakon witness` and the verbs as an operator runs them: the built binary, real nodes, real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,6 +10,8 @@ mod folder;
 mod nodes;
 #[path = "manager/operators.rs"]
 mod operators;
+#[path = "manager/peers.rs"]
+mod peers;
 #[path = "manager/running.rs"]
 mod running;
 #[path = "manager/settings.rs"]
@@ -18,3 +20,5 @@ mod settings;
 mod silence;
 #[path = "manager/starting.rs"]
 mod starting;
+#[path = "manager/witness.rs"]
+mod witness;

@@ -3,15 +3,16 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use ostrakon_core::{Address, TopologySnapshot};
-use ostrakon_manager::{Desk, Manager, ManagerSettings};
+use ostrakon_manager::{Manager, ManagerSettings};
 use ostrakon_peers::{Entered, Peer};
 use ostrakon_raft::{Members, RaftLog, RaftSettings, Voice, fresh_id};
 use ostrakon_storage::Storage;
 use tokio::sync::watch;
 
 use crate::{
-    CouncilSettings, StartError,
+    CouncilSettings, PeerDesk, StartError,
     badge::Badge,
+    mourning,
     network::{self, Network},
     recruiting::Recruiting,
 };
@@ -19,7 +20,7 @@ use crate::{
 /// A peer's share in deciding. It stops when this is dropped, without a word to the others; see [`leave`](Self::leave).
 pub struct Council {
     log: Arc<RaftLog>,
-    desk: Desk,
+    desk: PeerDesk,
     deciders: watch::Receiver<Vec<Arc<str>>>,
     // Last: everything else runs on its thread.
     peer: Peer,
@@ -79,14 +80,17 @@ impl Council {
 
     /// From now on others are answered.
     fn joined(peer: Peer, log: Arc<RaftLog>, manager: Arc<Manager>) -> Self {
-        let desk = manager.desk().clone();
+        let desk = PeerDesk::new(manager.desk().clone(), &log, &peer);
         let receiving = Arc::clone(&manager);
         peer.on_caller(move |caller| receiving.receive(caller));
-        let answering = Arc::clone(&log);
+        let answering = (Arc::clone(&log), manager.desk().clone());
         peer.on_call(move |_, request| {
-            let log = Arc::clone(&answering);
-            async move { network::answer(&log, &request).await }
+            let (log, desk) = answering.clone();
+            async move { network::answer(&log, &desk, &request).await }
         });
+        let closed = peer.wires().closed();
+        peer.runtime()
+            .spawn(mourning::watch(Arc::clone(&log), closed));
         let (deciding, deciders) = watch::channel(Vec::new());
         peer.runtime()
             .spawn(name_deciders(log.members(), manager, deciding));
@@ -109,7 +113,7 @@ impl Council {
     }
 
     /// Where operators look at the cluster and say what they want of it.
-    pub fn desk(&self) -> &Desk {
+    pub fn desk(&self) -> &PeerDesk {
         &self.desk
     }
 

@@ -14,7 +14,11 @@
 mod badge;
 mod council;
 mod error;
+mod mourning;
 mod network;
+mod passed_on;
+mod peer_desk;
+mod quorum;
 mod recruiting;
 mod roster;
 mod settings;
@@ -22,4 +26,6 @@ mod settings;
 pub use council::Council;
 pub use error::StartError;
 pub use ostrakon_peers::{PeerSettings, Seeds};
+pub use peer_desk::{PassError, PeerDesk};
+pub use quorum::Quorum;
 pub use settings::CouncilSettings;

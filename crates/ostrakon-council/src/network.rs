@@ -2,11 +2,24 @@
 
 use std::time::Duration;
 
+use ostrakon_manager::Desk;
 use ostrakon_peers::Wires;
 use ostrakon_raft::{CallError, Calls, RaftLog, RaftRequest, RaftResponse, Voice};
 use ostrakon_storage::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::passed_on::{Answer, Asked};
 
 pub(crate) struct Network(pub(crate) Wires);
+
+/// What one peer asks another.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Call {
+    /// In the name of the consensus; answered by a [`RaftResponse`].
+    Raft(RaftRequest),
+    /// In the name of an operator; answered by an [`Answer`].
+    Operator(Asked),
+}
 
 impl Calls for Network {
     fn call<'a>(
@@ -17,7 +30,7 @@ impl Calls for Network {
     ) -> BoxFuture<'a, Result<RaftResponse, CallError>> {
         Box::pin(async move {
             let unreachable = |reason: String| CallError::Unreachable(reason);
-            let request = rmp_serde::to_vec_named(&request);
+            let request = rmp_serde::to_vec_named(&Call::Raft(request));
             let request = request.map_err(|error| unreachable(error.to_string()))?;
             let answer = self.0.call(&to.address, request, within).await;
             let answer = answer.map_err(|error| {
@@ -32,13 +45,17 @@ impl Calls for Network {
 }
 
 /// Answers another peer. What cannot be read is not answered: there is nobody to tell.
-pub(crate) async fn answer(log: &RaftLog, request: &[u8]) -> Vec<u8> {
-    let request: RaftRequest = match rmp_serde::from_slice(request) {
-        Ok(request) => request,
+pub(crate) async fn answer(log: &RaftLog, desk: &Desk, request: &[u8]) -> Vec<u8> {
+    let answer = match rmp_serde::from_slice(request) {
+        Ok(Call::Raft(request)) => rmp_serde::to_vec_named(&log.answer(request).await),
+        Ok(Call::Operator(asked)) => {
+            let answer: Answer = asked.ask(desk).await.map_err(Into::into);
+            rmp_serde::to_vec_named(&answer)
+        }
         Err(error) => {
             tracing::warn!(%error, "a call of another peer cannot be read");
             return Vec::new();
         }
     };
-    rmp_serde::to_vec_named(&log.answer(request).await).unwrap_or_default()
+    answer.unwrap_or_default()
 }

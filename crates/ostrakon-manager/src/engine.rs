@@ -187,6 +187,7 @@ impl Engine {
                 if let Some(run) = speaker(&message) {
                     self.switchboard.spoke(line, run);
                 }
+                tracing::trace!(line, ?message, "heard");
                 self.step_for(Some(line), CoordinatorInput::Heard(message));
             }
         }

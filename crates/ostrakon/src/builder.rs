@@ -327,10 +327,15 @@ impl NodeBuilder {
     fn checked_singletons(&self) -> Result<Vec<(&'static str, EntityId)>, StartError> {
         let mut checked = Vec::new();
         for (kind, id) in &self.singletons {
-            if !self.kinds.iter().any(|plan| plan.kind == *kind) {
+            let Some(plan) = self.kinds.iter().find(|plan| plan.kind == *kind) else {
                 return Err(StartError::SingletonNotHosted { kind });
+            };
+            let id = EntityId::new(id)?;
+            if let Some(group) = self.groups.iter().find(|group| group.name == plan.group) {
+                // In a cluster nobody would notice later that it is missing.
+                group.shard_of(&id).map_err(TellError::from)?;
             }
-            checked.push((*kind, EntityId::new(id)?));
+            checked.push((*kind, id));
         }
         Ok(checked)
     }

@@ -54,7 +54,7 @@ pub use ostrakon_core::{
     LeaseTiming, NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
 };
 #[cfg(feature = "peers")]
-pub use ostrakon_council::Seeds;
+pub use ostrakon_council::{PassError, PeerDesk, Quorum, Seeds};
 pub use ostrakon_macros::entity;
 pub use ostrakon_tls::{Security, Unfit};
 #[cfg(feature = "peers")]

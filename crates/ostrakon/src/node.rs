@@ -6,6 +6,8 @@ use std::{
 };
 
 use ostrakon_core::{EntityId, Epoch, NodeName, ShardGroup, ShardId};
+#[cfg(feature = "peers")]
+use ostrakon_council::PeerDesk;
 use thiserror::Error;
 
 use crate::{
@@ -218,6 +220,14 @@ impl Node {
     pub fn leading(&self) -> Option<tokio::sync::watch::Receiver<bool>> {
         let council = self.0.membership.get()?.council.as_ref()?;
         Some(council.log().leads())
+    }
+
+    /// On the peer plane, where operators look at the cluster and say what they want of it; `None` on others. The admin API is
+    /// served from it.
+    #[cfg(feature = "peers")]
+    pub fn desk(&self) -> Option<&PeerDesk> {
+        let council = self.0.membership.get()?.council.as_ref()?;
+        Some(council.desk())
     }
 
     /// Stops every entity and actor in good order: no new messages, those that wait are handled, `stop` hooks run, each

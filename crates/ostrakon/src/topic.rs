@@ -1,10 +1,13 @@
 //! Topics: one receiver per node, and messages that go to all of them.
 
-use std::{collections::BTreeMap, marker::PhantomData};
+use std::{collections::BTreeMap, marker::PhantomData, time::Duration};
 
 use ostrakon_core::NodeName;
 
-use crate::{AskError, Entity, Node, Payload, Reply, SpawnError, TellError, reply::Slot};
+use crate::{
+    AskError, Entity, EntityRef, Node, Payload, Reply, SpawnError, TellError,
+    entity_ref::DEFAULT_TIMEOUT, reply::Slot,
+};
 
 impl Node {
     /// Makes `receiver` this node's receiver of a topic. It is an actor: it lives until it stops or fails.
@@ -21,6 +24,7 @@ impl Node {
         Topic {
             node: self.clone(),
             receiver: receiver_name(topic.as_ref()),
+            timeout: DEFAULT_TIMEOUT,
             entity: PhantomData,
         }
     }
@@ -34,10 +38,18 @@ fn receiver_name(topic: &str) -> String {
 pub struct Topic<E> {
     node: Node,
     receiver: String,
+    timeout: Duration,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E: Entity> Topic<E> {
+    /// The same topic, with another time limit for asks. A node that has just been lost takes all of it, for nobody knows yet that it
+    /// will not answer.
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
     /// Tells every receiver the message that `make` makes, and says for each node whether it was accepted.
     pub async fn tell(
         &self,
@@ -45,7 +57,7 @@ impl<E: Entity> Topic<E> {
     ) -> BTreeMap<NodeName, Result<(), TellError>> {
         let mut results = BTreeMap::new();
         for (node, receiver) in self.receivers() {
-            results.insert(node, receiver.as_ref().tell(make()).await);
+            results.insert(node, receiver.tell(make()).await);
         }
         results
     }
@@ -60,7 +72,7 @@ impl<E: Entity> Topic<E> {
         for (_, receiver) in &receivers {
             let slot = Slot::new();
             let message = make(Reply::first(&slot));
-            asks.push(receiver.as_ref().ask_slot(slot, message));
+            asks.push(receiver.ask_slot(slot, message));
         }
         let answers = futures_util::future::join_all(asks).await;
         let nodes = receivers.iter().map(|(node, _)| node.clone());
@@ -76,11 +88,11 @@ impl<E: Entity> Topic<E> {
             .collect()
     }
 
-    fn receivers(&self) -> Vec<(NodeName, E::Ref)> {
+    fn receivers(&self) -> Vec<(NodeName, EntityRef<E>)> {
         let members = self.node.topology().members;
         let receiver = |node: NodeName| {
             let found = self.node.lookup::<E>(&self.receiver).on(&node).ok()?;
-            Some((node, found))
+            Some((node, found.as_ref().clone().within(self.timeout)))
         };
         members
             .into_iter()

@@ -1,18 +1,22 @@
-//! A hundred thousand sensors in 256 shards: each aggregates its own readings, and none of them is lost.
+//! Two thousand sensors in 256 shards on three nodes: each aggregates its own readings, and none of them is lost.
 //!
-//! Everything happens in one process here. Run it with `cargo run --release -p sensors`.
+//! All nodes are in one process here, and talk to each other as if they were not: `cargo run --release -p sensors`. For nodes that are
+//! processes, and one that is killed: `ostrakon demo --plane peer --nodes 8 --sensors 100000`.
 
-use std::{fs, time::Instant};
+use std::{collections::BTreeMap, time::Instant};
 
 use anyhow::ensure;
 use ostrakon::{Entity, GroupName, Hosting, Node, ShardCount, ShardGroup, ShardHash, entity};
 use serde::{Deserialize, Serialize};
 
-const SENSORS: u32 = 100_000;
+const SENSORS: u32 = 2_000;
 const SHARDS: u32 = 256;
-const ROUNDS: u32 = 10;
-/// Tasks that bring the readings in, each those of its own part of the sensors.
-const GATEWAYS: u32 = 4;
+const ROUNDS: u32 = 5;
+const NODES: [(&str, &str); 3] = [
+    ("node-1", "127.0.0.1:25530"),
+    ("node-2", "127.0.0.1:25531"),
+    ("node-3", "127.0.0.1:25532"),
+];
 
 /// What a sensor knows of its readings. The readings themselves are not kept.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
@@ -38,78 +42,56 @@ impl Sensor {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    // A group says into how many shards its entities are cut, and how. Kinds of one group are spread in the same way.
-    let group = ShardGroup {
-        name: GroupName::new("sensors")?,
-        count: ShardCount::new(SHARDS)?,
-        hash: ShardHash::Md5,
-    };
-    // A small mailbox: who sends faster than sensors can follow is told so, instead of filling the memory.
-    let hosting = Hosting::default().group(group.name.clone()).mailbox(4);
-    let node = Node::builder("node-1").group(group);
-    let node = node.host_as::<Sensor>(hosting).start().await?;
-
-    // The first message brings a sensor to life.
-    let before = memory_kb();
-    ask_all(&node, "sensors brought to life").await?;
-    if let (Some(before), Some(now)) = (before, memory_kb()) {
-        let each = now.saturating_sub(before) * 1024 / u64::from(SENSORS);
-        println!("{each:>10} bytes of memory for each of them");
+    let mut nodes = Vec::new();
+    for (name, address) in NODES {
+        nodes.push(start(name, address).await?);
     }
 
+    // Each node brings the readings of a part of the sensors in, wherever they live.
     let began = Instant::now();
-    let gateways = (0..GATEWAYS).map(|gateway| tokio::spawn(bring_in(node.clone(), gateway)));
-    let mut retries = 0;
+    let gateways = (0..).zip(&nodes);
+    let gateways = gateways.map(|(part, node)| tokio::spawn(bring_in(node.clone(), part)));
     for gateway in gateways.collect::<Vec<_>>() {
-        retries += gateway.await??;
+        gateway.await??;
     }
-    print_rate("readings told", SENSORS * ROUNDS, began);
-    println!("{retries:>10} times a mailbox was full and the reading was sent again");
+    let (readings, took) = (SENSORS * ROUNDS, began.elapsed().as_secs_f64());
+    println!("{readings} readings in {took:.2} s");
 
-    // Asks wait behind what was told before: every reading has been handled when this is done.
-    let sensors = ask_all(&node, "sensors asked for their summary").await?;
-    print_shards(&node)?;
+    // Any node can be asked for all of them.
+    let mut sensors = Vec::new();
+    for number in 0..SENSORS {
+        sensors.push(nodes[0].entity::<Sensor>(id(number)).summary().await?);
+    }
+    print_shards(&nodes[0])?;
     print_hottest(&sensors);
-
-    node.leave().await?;
     let wrong = sensors.iter().filter(|s| s.count != ROUNDS).count();
     ensure!(wrong == 0, "{wrong} sensors do not have {ROUNDS} readings");
     println!("\nEvery sensor has its {ROUNDS} readings: nothing was lost.");
     Ok(())
 }
 
-async fn ask_all(node: &Node, what: &str) -> anyhow::Result<Vec<Sensor>> {
-    let began = Instant::now();
-    let mut sensors = Vec::new();
-    for number in 0..SENSORS {
-        let sensor = node.entity::<Sensor>(id(number));
-        let summary = loop {
-            match sensor.summary().await {
-                Err(error) if error.is_retryable() => tokio::task::yield_now().await,
-                answered => break answered?,
-            }
-        };
-        sensors.push(summary);
-    }
-    print_rate(what, SENSORS, began);
-    Ok(sensors)
+async fn start(name: &str, address: &str) -> anyhow::Result<Node> {
+    // A group says into how many shards its entities are cut, and how. Kinds of one group are spread in the same way.
+    let group = ShardGroup {
+        name: GroupName::new("sensors")?,
+        count: ShardCount::new(SHARDS)?,
+        hash: ShardHash::Md5,
+    };
+    let hosting = Hosting::default().group(group.name.clone());
+    let seeds = NODES.map(|(_, address)| address);
+    let node = Node::builder(name).peers(address, seeds).group(group);
+    Ok(node.host_as::<Sensor>(hosting).start().await?)
 }
 
-/// Tells each sensor of one gateway a reading per round; returns how often one had to be sent again.
-async fn bring_in(node: Node, gateway: u32) -> anyhow::Result<u64> {
-    let mut retries = 0;
+/// Asks each sensor of one part to take a reading per round. To ask is to know that it was taken.
+async fn bring_in(node: Node, part: u32) -> anyhow::Result<()> {
     for round in 0..ROUNDS {
-        for number in (gateway..SENSORS).step_by(GATEWAYS as usize) {
+        for number in (part..SENSORS).step_by(NODES.len()) {
             let sensor = node.entity::<Sensor>(id(number));
-            while let Err(error) = sensor.tell().report(celsius(number, round)).await {
-                // `Overloaded` is the only refusal that a later attempt can change.
-                ensure!(error.is_retryable(), error);
-                retries += 1;
-                tokio::task::yield_now().await;
-            }
+            sensor.report(celsius(number, round)).await?;
         }
     }
-    Ok(retries)
+    Ok(())
 }
 
 fn id(number: u32) -> String {
@@ -122,20 +104,16 @@ fn celsius(number: u32, round: u32) -> f64 {
     f64::from(mixed % 4_000) / 100.0
 }
 
-fn print_rate(what: &str, count: u32, began: Instant) {
-    let seconds = began.elapsed().as_secs_f64();
-    let rate = f64::from(count) / seconds;
-    println!("{count:>10} {what} in {seconds:.2} s: {rate:.0} per second");
-}
-
 fn print_shards(node: &Node) -> anyhow::Result<()> {
-    let mut shards = [0_usize; SHARDS as usize];
+    let mut owners = BTreeMap::new();
     for number in 0..SENSORS {
-        shards[node.locate(Sensor::KIND, id(number))?.shard.index()] += 1;
+        let location = node.locate(Sensor::KIND, id(number))?;
+        owners.insert(location.shard, location.node);
     }
-    shards.sort_unstable();
-    let (least, most, mean) = (shards[0], shards[shards.len() - 1], SENSORS / SHARDS);
-    println!("{SHARDS:>10} shards of {least} to {most} sensors, {mean} on average");
+    for (name, _) in NODES {
+        let shards = owners.values().filter(|owner| owner.as_str() == name);
+        println!("{name} has {} shards", shards.count());
+    }
     Ok(())
 }
 
@@ -147,11 +125,4 @@ fn print_hottest(sensors: &[Sensor]) {
         let mean = sum / f64::from(*count);
         println!("{number:>10}  mean {mean:.1} °C, max {max:.1} °C");
     }
-}
-
-/// How much memory this process uses, where the system tells.
-fn memory_kb() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let used = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    used.split_whitespace().nth(1)?.parse().ok()
 }

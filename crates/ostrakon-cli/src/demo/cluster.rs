@@ -16,6 +16,7 @@ mod serve;
 mod site;
 
 use std::{
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -37,7 +38,7 @@ use self::{
 pub(crate) use self::{
     fault::Fault,
     network::Network,
-    serve::{MemberOptions, run as run_member},
+    serve::{MemberOptions, begin_to_log, run as run_member},
 };
 use super::{
     Options,
@@ -46,6 +47,7 @@ use super::{
     options::Plane,
     oracle::{Findings, Oracle},
     progress::{Progress, Sample},
+    sensors::{self, Sensor},
     summary::Summary,
     teller::{Promise, Shift, Teller},
 };
@@ -140,8 +142,42 @@ impl<'o> Cluster<'o> {
         for manager in &mut self.managers {
             manager.child.end().await;
         }
-        let audit = Audit::of(&self.site.folder().journal()).context("cannot read the journals")?;
+        let audit = Audit::of(&self.journal()).context("cannot read the journals")?;
         Ok(self.summary(seconds, findings, &audit))
+    }
+
+    /// This process, as a part of the cluster.
+    pub(super) fn client(&self) -> &Node {
+        self.shift.node()
+    }
+
+    pub(super) fn journal(&self) -> PathBuf {
+        self.site.folder().journal()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// Kills the first node; returns whether it decided for all.
+    pub(super) async fn kill_first(&mut self) -> anyhow::Result<bool> {
+        let led = self.nodes.first().is_some_and(Member::leads);
+        Fault::KillNode.happen(self).await?;
+        Ok(led)
+    }
+
+    /// Starts a node of a name that none has had, and waits until it takes part.
+    pub(super) async fn add_one(&mut self) -> anyhow::Result<()> {
+        let name = format!("node-{}", self.options.nodes + 1);
+        let seeds = seeds(&self.homes);
+        if self.options.plane == Plane::Peer {
+            let place = self.site.place(Role::Node, &name).await?;
+            self.homes.push((name.clone(), place.free_address()?));
+        }
+        let deciders = deciders(&name, &self.managers, &self.homes, &seeds);
+        let node = Member::start(name, deciders, &self.site, "1").await?;
+        self.nodes.push(node);
+        Ok(())
     }
 
     /// Lets everybody work until the time is over or the user has seen enough, and does what was asked for meanwhile.
@@ -244,8 +280,14 @@ fn deciders<'a>(
 
 /// Joins the cluster as its client.
 async fn join(site: &Site, managers: &[Chief], seeds: &[String]) -> anyhow::Result<Node> {
-    take_part(Node::builder(CLIENT), site, managers, seeds)?
-        .reach::<Account>(GroupName::default())
+    let builder = take_part(Node::builder(CLIENT), site, managers, seeds)?;
+    let builder = match site.has_sensors() {
+        true => builder
+            .group(sensors::group())
+            .reach::<Sensor>(sensors::group().name),
+        false => builder.reach::<Account>(GroupName::default()),
+    };
+    builder
         .start()
         .await
         .context("cannot join the cluster as its client")

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::cluster::Fault;
+use super::{cluster::Fault, sensors};
 
 /// The arguments of `ostrakon demo`.
 #[derive(Args, Debug)]
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Make every process a host of its own, in a network that nobody else sees, and protect the connections between them; needs `ip` and either root or user namespaces; with --plane managed or peer
     #[arg(long, conflicts_with = "storage")]
     pub(crate) namespaces: bool,
+    /// Instead of a bank, so many sensors in 256 shards, each of which reports once a second; with --plane managed or peer, for at least 4s
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with_all = ["accounts", "tellers", "faults", "rounds"])]
+    pub(crate) sensors: Option<u32>,
     /// How many accounts the bank has
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..=50_000_000))]
     pub(crate) accounts: u32,
@@ -51,6 +54,27 @@ pub(crate) struct Options {
     /// Print one line of JSON instead of the summary; progress goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Options {
+    /// What cannot be said of a single argument.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.sensors.is_none() {
+            return Ok(());
+        }
+        if self.plane == Plane::Solo {
+            return Err(
+                "sensors need several nodes: add --plane peer or --plane managed".to_owned(),
+            );
+        }
+        if self.run_for < sensors::SHORTEST {
+            let shortest = sensors::SHORTEST;
+            return Err(format!(
+                "sensors report once a second: give them --for {shortest:?} at least"
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Who decides where accounts live.
@@ -112,6 +136,18 @@ which any teller got no answer, from the kill until the next one. What was faile
 counts as no answer, and so does all that the cluster did besides: it is never less than the
 accounts of the killed node were away.
 
+With --sensors, each reports once a second. A report is an ask, and a sensor answers after it
+has written the reading where the end of its process does not reach. In the middle of the time
+the first node is killed, and another one joins at once. The summary has figures for the time
+before, which is half of all, during, a quarter from the kill on, and after. A reading is
+  lost        if it was acknowledged and its sensor, asked in the end, does not have it;
+  duplicated  if a sensor has more than were acknowledged and of unknown fate together;
+  unknown     if no answer came and it may have been taken: as with what was on its way to the
+              node that was killed. Nothing is sent again;
+  on time     if it was acknowledged within a second of being due.
+An overlap is an entry that was written for a sensor after a later life of it had begun or
+its shard had a later owner. Times are counted from when a reading was due.
+
 Exit code: 0 if every check held, 1 if one did not, 2 for arguments that make no sense.
 
 Examples:
@@ -119,6 +155,7 @@ Examples:
   ostrakon demo --accounts 100000 --tellers 256 --for 1m
   ostrakon demo --plane managed --nodes 3 --for 30s --fault kill-node
   ostrakon demo --plane peer --nodes 3 --for 30s --fault kill-node
+  ostrakon demo --plane peer --nodes 8 --sensors 100000 --for 60s
   ostrakon demo --plane managed --for 60s --fault replace-node --rounds 30
   ostrakon demo --plane managed --for 40s --failover lease --fault cut-node --namespaces
   ostrakon demo --for 3s --json | jq .messages_per_second";

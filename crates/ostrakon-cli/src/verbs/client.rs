@@ -108,7 +108,7 @@ impl Client {
         let address = &self.address;
         let nobody = || {
             format!(
-                "no manager answers at {address}: is it running? `--manager URL` or OSTRAKON_ADMIN says where it is"
+                "no manager or peer answers at {address}: is it running? `--manager URL` or OSTRAKON_ADMIN says where it is"
             )
         };
         let connected = timeout(CONNECT, async {

@@ -12,9 +12,10 @@ use super::client::Client;
 /// How to reach a manager, and as whom.
 #[derive(Args, Debug)]
 pub(crate) struct Reach {
-    /// The admin API of a manager
+    /// The admin API of a manager, or of a peer
     #[arg(
         long,
+        visible_alias = "peer",
         value_name = "URL",
         env = "OSTRAKON_ADMIN",
         default_value = "http://127.0.0.1:9471",

@@ -29,17 +29,7 @@ pub(crate) async fn status(verb: &Status) -> anyhow::Result<()> {
         return print_json(&answer);
     }
     let status: api::Status = read(answer)?;
-    let leader = match &status.leader {
-        Some(leader) if leader.is_this => {
-            format!("manager {} leads (term {})", leader.manager, leader.term)
-        }
-        Some(leader) => format!(
-            "manager {} leads (term {}), and {} stands by",
-            leader.manager, leader.term, status.manager
-        ),
-        None => format!("nobody leads yet, manager {} answers", status.manager),
-    };
-    println!("cluster {}: {leader}", status.cluster);
+    println!("cluster {}: {}", status.cluster, who_decides(&status));
     let frozen = match status.rebalancing {
         ostrakon_core::Rebalancing::On => "on",
         ostrakon_core::Rebalancing::Frozen => "FROZEN (`ostrakon rebalancing unfreeze` resumes it)",
@@ -60,6 +50,13 @@ pub(crate) async fn status(verb: &Status) -> anyhow::Result<()> {
         table.row([group.name.clone()].into_iter().chain(counts).chain(names));
     }
     print!("{table}");
+    if let Some(warning) = status
+        .peers
+        .as_ref()
+        .and_then(|peers| peers.warning.as_ref())
+    {
+        println!("\n!!! {warning}");
+    }
     for silent in status.silent.iter().flatten() {
         let since = ago(silent.since_ms);
         println!(
@@ -76,4 +73,31 @@ pub(crate) async fn status(verb: &Status) -> anyhow::Result<()> {
         println!("    {}", ahead.remedy);
     }
     Ok(())
+}
+
+/// Who leads, and on the peer plane who votes.
+fn who_decides(status: &api::Status) -> String {
+    if let Some(peers) = &status.peers {
+        let leader = peers.leader.as_deref().unwrap_or("nobody");
+        let mut text = format!("{leader} leads; voters: {}", peers.voters.join(", "));
+        for (what, names) in [
+            ("learners", &peers.learners),
+            ("witnesses", &peers.witnesses),
+        ] {
+            if !names.is_empty() {
+                text += &format!("; {what}: {}", names.join(", "));
+            }
+        }
+        return format!("{text}; {} answers", status.manager);
+    }
+    match &status.leader {
+        Some(leader) if leader.is_this => {
+            format!("manager {} leads (term {})", leader.manager, leader.term)
+        }
+        Some(leader) => format!(
+            "manager {} leads (term {}), and {} stands by",
+            leader.manager, leader.term, status.manager
+        ),
+        None => format!("nobody leads yet, manager {} answers", status.manager),
+    }
 }

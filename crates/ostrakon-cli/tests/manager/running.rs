@@ -1,4 +1,4 @@
-//! A manager that runs, and its operators.
+//! A manager or a witness that runs, and its operators.
 
 use std::{
     io::{BufRead, BufReader},
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::folder::{Folder, complaint};
 
-/// A running manager.
+/// A running manager, or a witness.
 pub(crate) struct Manager<'f> {
     folder: &'f Folder,
     process: Child,
@@ -29,11 +29,22 @@ impl<'f> Manager<'f> {
     }
 
     pub(crate) fn start_with(folder: &'f Folder, arguments: &str) -> Self {
+        Self::run(folder, &format!("manager {arguments}"), "nodes connect to ")
+    }
+
+    /// A witness of the peers at these seeds.
+    pub(crate) fn witness(folder: &'f Folder, seeds: &[String]) -> Self {
         let arguments = format!(
-            "manager --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --log warn {arguments}"
+            "witness --name w1 --seed {} --admin-token-file token",
+            seeds.join(" ")
         );
+        Self::run(folder, &arguments, "peers connect to ")
+    }
+
+    fn run(folder: &'f Folder, arguments: &str, before_address: &str) -> Self {
+        let everywhere = "--listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --log warn";
         let mut process = folder
-            .command(&arguments)
+            .command(&format!("{arguments} {everywhere}"))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -50,7 +61,7 @@ impl<'f> Manager<'f> {
                 .unwrap()
         };
         Self {
-            nodes: part("nodes connect to ").parse().unwrap(),
+            nodes: part(before_address).parse().unwrap(),
             admin: part("admin API at ").to_owned(),
             folder,
             process,

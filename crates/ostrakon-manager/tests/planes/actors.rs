@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ostrakon::{AskError, Listing, LookupError, NodeName, Reply, TellError};
+use ostrakon::{
+    AskError, CustomHash, GroupName, Hosting, Listing, LookupError, Node, NodeName, Reply,
+    ShardCount, ShardGroup, ShardHash, StartError, TellError,
+};
 use tokio::time::timeout;
 
 use crate::{
-    citizen::{Citizen, CitizenMessage, CitizenRef, Mayor},
+    citizen::{Citizen, CitizenMessage, CitizenRef, Ghost, Mayor},
     cluster::{Cluster, SOON},
 };
 
@@ -134,4 +137,20 @@ pub(crate) async fn a_singleton_runs_once_unasked(cluster: Cluster) {
     places.dedup();
     assert_eq!(places.len(), 1, "{places:?}");
     assert_eq!(cluster.mayor_begins.knocks(), 1, "it began once");
+}
+
+pub(crate) async fn a_singleton_without_a_shard_keeps_its_node_from_starting(cluster: Cluster) {
+    let group = ShardGroup {
+        name: GroupName::new("odd").unwrap(),
+        count: ShardCount::new(10).unwrap(),
+        hash: ShardHash::Custom(CustomHash::new("odd", |_, count| count.get() + 1)),
+    };
+    let hosting = Hosting::default().group(group.name.clone());
+    let node = Node::builder("odd")
+        .group(group)
+        .host_as::<Ghost>(hosting)
+        .singleton::<Ghost>("a");
+    let refused = cluster.newcomer(node).start().await.unwrap_err();
+    let no_shard = matches!(refused, StartError::Singleton(TellError::NoShard(_)));
+    assert!(no_shard, "{refused}");
 }

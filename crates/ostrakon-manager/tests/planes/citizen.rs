@@ -69,7 +69,7 @@ impl Citizen {
         });
     }
 
-    /// Makes this note after a while, and waits at the gate then.
+    /// Knocks after a while, and waits until the gate opens.
     pub(crate) async fn remind(&self, after_millis: u64, gate: String, ctx: &Context<Self>) {
         let reply = Reply::ignored();
         let message = CitizenMessage::Wait { gate, reply };

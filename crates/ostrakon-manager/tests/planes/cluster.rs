@@ -101,7 +101,7 @@ impl Cluster {
     /// What a node that hosts nothing begins with.
     pub(crate) fn client(&self) -> NodeBuilder {
         let client = Node::builder("client-1").reach::<Citizen>(GroupName::default());
-        self.placed(client, usize::MAX)
+        self.newcomer(client)
     }
 
     pub(crate) fn names(&self) -> Vec<String> {
@@ -116,6 +116,11 @@ impl Cluster {
             .host::<Mayor>()
             .singleton::<Mayor>(&self.mayor);
         self.placed(member, number)
+    }
+
+    /// Takes part, beside the nodes that the cluster has.
+    pub(crate) fn newcomer(&self, node: NodeBuilder) -> NodeBuilder {
+        self.placed(node, self.nodes.len())
     }
 
     fn placed(&self, node: NodeBuilder, number: usize) -> NodeBuilder {

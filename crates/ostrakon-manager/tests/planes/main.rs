@@ -63,6 +63,7 @@ scenarios! {
         actors::an_actor_is_found_by_name_and_node(3),
         actors::the_receptionist_lists_actors_of_all_nodes(3),
         actors::a_singleton_runs_once_unasked(3),
+        actors::a_singleton_without_a_shard_keeps_its_node_from_starting(1),
     }
     clustered {
         places::the_topology_changes_when_a_node_leaves(3),

@@ -353,6 +353,7 @@ impl Driver {
         }
         self.asked.retain(|_, then| recently(then));
         self.asked.insert(shard.clone(), now);
+        tracing::debug!(%shard, known = %self.state.applied(), "an owner is asked for");
         match self.seat {
             Seat::Node => self.step(hub, RegionInput::Wanted { shard }),
             Seat::Client => self.say(&ToCoordinator::Wanted { shard }),

@@ -67,6 +67,9 @@ impl Member {
                 }
             }
         }
+        if site.has_sensors() {
+            arguments.push("--sensors".to_owned());
+        }
         arguments.extend(place.tls_arguments());
         let child = Child::start(&place, &arguments)?;
         let joined = child.said("ready", BEGINNING).await;

@@ -11,9 +11,12 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
+use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
 use crate::demo::{
     account::{Account, Books},
     journal::Journal,
+    sensors::{self, Ledger, Sensor},
 };
 
 /// What a node says when it begins to decide for all, and when it ends.
@@ -41,6 +44,9 @@ pub(crate) struct MemberOptions {
     /// Where the journals of the accounts are
     #[arg(long)]
     journal: PathBuf,
+    /// Host sensors instead of accounts
+    #[arg(long)]
+    sensors: bool,
     /// Which version of the program it pretends to be
     #[arg(long)]
     node_version: String,
@@ -85,6 +91,19 @@ impl MemberOptions {
     }
 }
 
+impl MemberOptions {
+    fn host(&self, builder: NodeBuilder) -> NodeBuilder {
+        if self.sensors {
+            let ledger = Arc::new(Ledger::in_folder(&self.journal));
+            return builder
+                .group(sensors::group())
+                .host_with(sensors::hosting(), move |id| Sensor::new(&ledger, id));
+        }
+        let books = Books::Journal(Arc::new(Journal::in_folder(&self.journal)));
+        builder.host_with(Hosting::default(), move |id| Account::new(&books, id))
+    }
+}
+
 /// Says whenever this node begins to decide for all, and when it ends, where nodes do so.
 async fn say_who_leads(node: Node) {
     let Some(mut leading) = node.leading() else {
@@ -100,7 +119,24 @@ async fn say_who_leads(node: Node) {
     }
 }
 
+/// Where to ask for what nodes have to say, such as `info,openraft=warn`; they are silent otherwise.
+const LOG: &str = "OSTRAKON_DEMO_LOG";
+
+pub(crate) fn begin_to_log() -> anyhow::Result<()> {
+    let Ok(targets) = std::env::var(LOG) else {
+        return Ok(());
+    };
+    let targets: Targets = targets.parse().context(LOG)?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry()
+        .with(targets)
+        .with(lines)
+        .init();
+    Ok(())
+}
+
 pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
+    begin_to_log()?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let served = runtime.block_on(serve(options));
     // Whoever reads the input cannot be interrupted; nobody waits for that.
@@ -110,10 +146,9 @@ pub(crate) fn run(options: &MemberOptions) -> anyhow::Result<ExitCode> {
 
 async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
     let mut asked_to_leave = signal(SignalKind::terminate())?;
-    let books = Books::Journal(Arc::new(Journal::in_folder(&options.journal)));
+    let node = options.take_part(Node::builder(&options.name))?;
     let node = options
-        .take_part(Node::builder(&options.name))?
-        .host_with(Hosting::default(), move |id| Account::new(&books, id))
+        .host(node)
         .start()
         .await
         .context("cannot start the node")?;

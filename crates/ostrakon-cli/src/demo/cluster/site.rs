@@ -22,6 +22,7 @@ pub(crate) struct Site {
     folder: Folder,
     certificates: Option<Certificates>,
     network: Option<Network>,
+    has_sensors: bool,
 }
 
 impl Site {
@@ -38,11 +39,17 @@ impl Site {
             folder,
             certificates,
             network,
+            has_sensors: options.sensors.is_some(),
         })
     }
 
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// Whether its nodes host sensors instead of accounts.
+    pub(crate) fn has_sensors(&self) -> bool {
+        self.has_sensors
     }
 
     pub(crate) fn network(&self) -> Option<&Network> {
