@@ -19,7 +19,9 @@ use std::{
     time::Duration,
 };
 
-use ostrakon_core::{Assignment, EntityId, GroupName, ShardId, Time, Version, stable_hash};
+use ostrakon_core::{
+    Assignment, EntityId, GroupName, ShardId, ShardMap, Time, Version, stable_hash,
+};
 
 use super::{
     Fenced, Hub, Link, Outgoing, Parcel, Withdrawn,
@@ -62,7 +64,7 @@ struct State {
     version: Option<Version>,
     route: Option<Route>,
     /// A better owner than the map's, as somebody has said.
-    hint: Option<Assignment>,
+    hint: Option<Hint>,
     /// Something was sent on the route that may yet come back.
     used: bool,
     mending: bool,
@@ -74,6 +76,13 @@ struct State {
     pause: Duration,
     /// When something last came back.
     trouble: Time,
+}
+
+/// What somebody has said about the owner.
+struct Hint {
+    assignment: Assignment,
+    /// The newest map at that time.
+    version: Version,
 }
 
 #[derive(Clone)]
@@ -298,7 +307,7 @@ impl Lane {
             return;
         }
         state.version = Some(map.version());
-        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref());
+        let best = self.best(&map, state);
         let Some(best) = best else {
             if state.used {
                 self.begin_mending(hub, state);
@@ -328,6 +337,22 @@ impl Lane {
         }
     }
 
+    /// Of two words about who owns the shard, the later. A newer map that names nobody has the last word: whoever was named may be gone.
+    fn best<'a>(&self, map: &'a ShardMap, state: &'a State) -> Option<&'a Assignment> {
+        let hint = state.hint.as_ref();
+        match map.owner(&self.group, self.shard) {
+            Some(owner) => {
+                let hint = hint.map(|hint| &hint.assignment);
+                let later = hint.filter(|hint| hint.epoch > owner.epoch);
+                Some(later.unwrap_or(owner))
+            }
+            None => {
+                let newest = hint.filter(|hint| hint.version == map.version());
+                newest.map(|hint| &hint.assignment)
+            }
+        }
+    }
+
     fn take_route(&self, hub: &Arc<Hub>, state: &mut State, assignment: Assignment) {
         if state
             .route
@@ -354,11 +379,16 @@ impl Lane {
             return;
         };
         let mut state = self.state.lock();
-        let newer = |known: &Option<Assignment>, new: &Assignment| {
-            known.as_ref().is_none_or(|known| known.epoch < new.epoch)
+        let newer = |known: &Option<Hint>, new: &Assignment| {
+            let known = known.as_ref();
+            known.is_none_or(|known| known.assignment.epoch < new.epoch)
         };
-        if let Some(owner) = owner.filter(|owner| newer(&state.hint, owner)) {
-            state.hint = Some(owner);
+        if let Some(assignment) = owner.filter(|owner| newer(&state.hint, owner)) {
+            let version = hub.map.load().version();
+            state.hint = Some(Hint {
+                assignment,
+                version,
+            });
         }
         state.refused = state.route.as_ref().map(|route| route.assignment.clone());
         let now = hub.clock.now();
@@ -468,7 +498,7 @@ impl Lane {
     fn rest(&self, hub: &Arc<Hub>) -> Option<Duration> {
         let mut state = self.state.lock();
         let map = hub.map.load();
-        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref());
+        let best = self.best(&map, &state);
         if best.is_none() || best != state.refused.as_ref() {
             return None;
         }
@@ -481,7 +511,7 @@ impl Lane {
     fn flush(self: &Arc<Self>, hub: &Arc<Hub>) -> bool {
         let mut state = self.state.lock();
         let map = hub.map.load();
-        let best = best(map.owner(&self.group, self.shard), state.hint.as_ref()).cloned();
+        let best = self.best(&map, &state).cloned();
         state.version = Some(map.version());
         match best {
             Some(best) => self.take_route(hub, &mut state, best),
@@ -557,12 +587,4 @@ impl Lane {
 fn take_out(queue: &mut VecDeque<Parcel>, settle: AskerId) -> Option<Parcel> {
     let place = queue.iter().position(|parcel| parcel.is_from(settle))?;
     queue.remove(place)
-}
-
-/// Of two words about who owns a shard, the later.
-fn best<'a>(map: Option<&'a Assignment>, hint: Option<&'a Assignment>) -> Option<&'a Assignment> {
-    match (map, hint) {
-        (Some(map), Some(hint)) => Some(if hint.epoch > map.epoch { hint } else { map }),
-        (map, hint) => map.or(hint),
-    }
 }

@@ -663,6 +663,27 @@ async fn a_lone_ask_that_waits_for_an_owner_that_has_gone_follows_the_shard() {
 }
 
 #[tokio::test]
+async fn what_somebody_said_about_the_owner_counts_no_more_when_a_newer_map_names_nobody() {
+    let (mut cluster, shard, mut sender) = scene("hearsay").await;
+    cluster.moved(shard, 2);
+    testing::adopt(&cluster.nodes[1], &cluster.map).await;
+    testing::adopt(&cluster.nodes[2], &cluster.map).await;
+    sender.ask().await;
+    assert_eq!(owner(&sender).await, "node-3", "the old owner has said so");
+    timeout(SOON, cluster.lose(2, 0)).await.unwrap();
+    cluster.assigned(shard, None);
+    testing::adopt(&cluster.nodes[0], &cluster.map).await;
+    let hurried = sender.to.clone().within(Duration::from_millis(300));
+    let error = hurried.add(1).await.unwrap_err();
+    assert!(
+        matches!(error, AskError::NotSent(TellError::NoOwner { .. })),
+        "{error:?}"
+    );
+    cluster.nodes[0].leave().await.unwrap();
+    cluster.nodes[1].leave().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_kind_that_the_owner_does_not_host_is_unknown() {
     let mut nodes = vec![builder("node-1").fixed(Fixed::plain())];
     nodes.push(Node::builder("node-2").group(group()).fixed(Fixed::plain()));
