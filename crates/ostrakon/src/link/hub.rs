@@ -32,7 +32,7 @@ use super::{
     listener, supervisor,
 };
 use crate::{
-    CallChain, MemberStatus, TellError, TraceContext,
+    CallChain, Member, MemberStatus, TellError, TraceContext,
     actors::Actors,
     clock::Clock,
     entity_ref::DEFAULT_TIMEOUT,
@@ -272,6 +272,12 @@ impl Hub {
         if let Some(link) = self.links.lock().get(peer) {
             link.begun_anew.notify_one();
         }
+    }
+
+    /// Forgets where nodes are that belong to the cluster no more. `members` are ordered by name.
+    pub(crate) fn reach_only(&self, members: &[Member]) {
+        let place = |name: &NodeName| members.binary_search_by(|member| member.name.cmp(name));
+        self.homes.lock().retain(|name, _| place(name).is_ok());
     }
 
     /// Tells the plane from now on which nodes cannot be reached, and which shards lack an owner.

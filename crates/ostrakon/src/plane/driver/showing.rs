@@ -63,6 +63,7 @@ impl Driver {
             let name = name.clone();
             members.push(Member { name, status });
         }
+        hub.reach_only(&members);
         hub.topology.mirror(members);
     }
 
