@@ -118,15 +118,18 @@ impl Step {
                 "clippy --workspace --features ostrakon-cli/postgres --all-targets -- -D warnings",
             ),
             Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
+            // The benchmarks and all that they compare with take long to build; clippy has read them, and `cargo xtask bench` runs them.
+            // Tests wait more than they work: many at once take no longer than the slowest.
             Self::Test => counted(
-                "test --workspace --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast",
+                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast -- --test-threads 4",
             ),
-            // They wait more than they work: many at once take no longer than the slowest.
             Self::Faults => counted(
-                "test --workspace --features ostrakon-cli/postgres --test faults -- --test-threads 5",
+                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --test faults -- --test-threads 6",
             ),
             Self::Simulation => simulation(),
-            Self::Doctest => counted("test --workspace --doc --no-fail-fast"),
+            Self::Doctest => {
+                counted("test --workspace --exclude ostrakon-bench --doc --no-fail-fast")
+            }
             Self::Doc => doc(),
             Self::Examples => examples(),
             Self::Demo => demo(),
@@ -244,7 +247,7 @@ fn demo() -> anyhow::Result<Tally> {
 
 /// Runs a program as the tests have built it: building all of it once more with optimizations would take minutes.
 fn run_built(program: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
-    one("build --workspace --features ostrakon-cli/postgres --bins")?;
+    one("build --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --bins")?;
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| workspace_root().join("target"), PathBuf::from);
     let mut run = Command::new(target.join("debug").join(program));

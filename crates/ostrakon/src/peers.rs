@@ -3,7 +3,9 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use ostrakon_control::Seat;
-use ostrakon_core::{Failover, GroupName, LeaseTiming, NodeVersion};
+use ostrakon_core::{
+    Failover, GroupName, InvalidProfile, LeaseTiming, NodeVersion, Profile, RoleName,
+};
 use ostrakon_council::{Council, CouncilSettings, PeerSettings, Seeds};
 use ostrakon_tls::{Role, Security};
 use tokio::sync::watch;
@@ -110,11 +112,25 @@ impl Peers {
         watch::channel(found.collect()).1
     }
 
+    /// What the node says about itself to all others.
+    fn profile(&self) -> Result<Profile, StartError> {
+        let roles: Result<Vec<_>, _> = self.part.roles.iter().map(RoleName::new).collect();
+        let too_much = |error: InvalidProfile| StartError::NoCluster {
+            reason: error.to_string(),
+        };
+        let profile = Profile::default().with_weight(self.part.weight);
+        let profile = profile.with_roles(roles?).map_err(too_much)?;
+        profile
+            .with_version(self.part.version.clone())
+            .map_err(too_much)
+    }
+
     async fn council(&self, hub: &Hub) -> Result<Council, StartError> {
         let (part, name) = (&self.part, hub.me.name.as_str());
         let peer = PeerSettings {
             advertise: self.reached_at.clone(),
             join_within: part.join_within,
+            profile: self.profile()?,
             ..PeerSettings::new(&part.cluster, name, &self.at)
         };
         let peer = peer

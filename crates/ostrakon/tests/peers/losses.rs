@@ -2,7 +2,11 @@
 
 use std::time::Instant;
 
-use super::cluster::{node, nodes, residents, until_free, until_members, visit};
+use ostrakon::{Node, Peers, Seeds};
+
+use super::cluster::{
+    Resident, free_address, node, nodes, residents, until_free, until_members, visit,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_start_together_find_each_other_and_share_the_shards() {
@@ -75,4 +79,34 @@ async fn a_client_finds_whoever_decides_by_any_of_the_nodes() {
         client.leave().await.unwrap();
     }
     nodes.clear();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_ended_as_a_whole_goes_on_from_its_data_directories() {
+    let folder = std::env::temp_dir().join(format!("ostrakon-peers-{}", std::process::id()));
+    let addresses = [free_address(), free_address(), free_address()];
+    let start = async || {
+        let starting = (1..).zip(&addresses).map(|(number, at)| {
+            let peers = Peers::at(at)
+                .seeds(Seeds::new(addresses.clone()))
+                .data(folder.join(number.to_string()));
+            let node = Node::builder(format!("node-{number}")).peer(peers);
+            node.host::<Resident>().start()
+        });
+        futures_util::future::try_join_all(starting).await.unwrap()
+    };
+    let nodes = start().await;
+    residents(&nodes[0], 30).await;
+    drop(nodes);
+    for address in &addresses {
+        until_free(address).await;
+    }
+    let began = Instant::now();
+    let nodes = start().await;
+    println!("back after {:?}", began.elapsed());
+    let living = residents(&nodes[0], 30).await;
+    println!("all answer after {:?}", began.elapsed());
+    assert_eq!(residents(&nodes[2], 30).await, living, "it is one cluster");
+    drop(nodes);
+    std::fs::remove_dir_all(folder).unwrap();
 }
