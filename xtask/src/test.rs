@@ -4,21 +4,18 @@
 //! from running, because each says something of its own, unless nothing after it can work.
 //! No step writes to the source tree; whatever they build goes to the target folder.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use serde_json::Value;
 
-use crate::child::{self, Ended, cargo, workspace_root};
+use crate::child::{self, Ended, cargo};
 use crate::report::{Report, Verdict};
 use crate::tally::Tally;
 use crate::{packages, purity};
 
-/// Check everything: format, lints, purity, tests, simulation, docs, examples, demo
+/// Check everything: format, lints, purity, tests, faults, simulation, docs
 ///
 /// Never writes to the source tree. Ends with a table of the steps and, as its last line,
 /// `N passed, M failed, K skipped`; the exit code is 1 if anything failed.
@@ -60,10 +57,6 @@ enum Step {
     Doctest,
     /// The documentation builds without a warning
     Doc,
-    /// Every package in examples/ runs to its end
-    Examples,
-    /// `ostrakon demo` runs to its end and reports in JSON
-    Demo,
 }
 
 impl Test {
@@ -131,8 +124,6 @@ impl Step {
                 counted("test --workspace --exclude ostrakon-bench --doc --no-fail-fast")
             }
             Self::Doc => doc(),
-            Self::Examples => examples(),
-            Self::Demo => demo(),
         }
     }
 
@@ -147,9 +138,7 @@ impl Step {
             | Self::Faults
             | Self::Simulation
             | Self::Doctest
-            | Self::Doc
-            | Self::Examples
-            | Self::Demo => false,
+            | Self::Doc => false,
         }
     }
 }
@@ -220,41 +209,6 @@ fn simulation() -> anyhow::Result<Tally> {
     Ok(tally)
 }
 
-fn examples() -> anyhow::Result<Tally> {
-    let mut tally = Tally::NOTHING;
-    for name in packages_in(&workspace_root().join("examples"))? {
-        println!("--- example {name}");
-        tally += match run_built(&name, &[]) {
-            Ok(_) => Tally::ONE_PASSED,
-            Err(error) => {
-                println!("error: example {name}: {error:#}");
-                Tally::ONE_FAILED
-            }
-        };
-    }
-    Ok(tally)
-}
-
-fn demo() -> anyhow::Result<Tally> {
-    let ended = run_built("ostrakon", &["demo", "--for", "3s", "--json"])?;
-    ensure!(
-        is_json_object(&ended.last_line),
-        "the last line must be a JSON object, not: {}",
-        ended.last_line
-    );
-    Ok(Tally::ONE_PASSED)
-}
-
-/// Runs a program as the tests have built it: building all of it once more with optimizations would take minutes.
-fn run_built(program: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
-    one("build --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --bins")?;
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| workspace_root().join("target"), PathBuf::from);
-    let mut run = Command::new(target.join("debug").join(program));
-    run.args(arguments);
-    child::run(run, Some(RUN_LIMIT))?.require_success()
-}
-
 /// Builds first, so that the limit is on running alone.
 fn run_release(package: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
     let build = cargo(["build", "--release", "-p", package]);
@@ -264,38 +218,11 @@ fn run_release(package: &str, arguments: &[&str]) -> anyhow::Result<Ended> {
     child::run(run, Some(RUN_LIMIT))?.require_success()
 }
 
-/// The folders that are packages, in the order of the alphabet; a package is named as its folder.
-fn packages_in(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
-    if folder.is_dir() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.path().join("Cargo.toml").is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn is_json_object(line: &str) -> bool {
-    serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object())
-}
-
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn json_object_is_told_from_other_lines() {
-        assert!(is_json_object(r#"{"asked": 1000, "lost": 0}"#));
-        for line in ["", "[]", "3", "null", "done", r#"{"asked": "#, "{} {}"] {
-            assert!(!is_json_object(line), "{line}");
-        }
-    }
 
     #[test]
     fn steps_run_in_their_own_order() {
@@ -320,17 +247,5 @@ mod tests {
         for step in Step::value_variants() {
             assert_ne!(step.purpose(), "", "{step:?}");
         }
-    }
-
-    #[test]
-    fn folders_with_a_manifest_are_packages() {
-        let found = packages_in(workspace_root()).unwrap();
-        assert!(found.contains(&"xtask".to_owned()), "{found:?}");
-        assert!(!found.contains(&"docs".to_owned()), "{found:?}");
-        assert!(
-            packages_in(Path::new("/no/such/folder"))
-                .unwrap()
-                .is_empty()
-        );
     }
 }
