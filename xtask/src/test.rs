@@ -112,12 +112,12 @@ impl Step {
             ),
             Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
             // The benchmarks and all that they compare with take long to build; clippy has read them, and `cargo xtask bench` runs them.
-            // Tests wait more than they work: many at once take no longer than the slowest.
             Self::Test => counted(
-                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast -- --test-threads 4",
+                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast",
             ),
+            // They wait more than they work: many at once take no longer than the slowest.
             Self::Faults => counted(
-                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --test faults -- --test-threads 6",
+                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --test faults -- --test-threads 5",
             ),
             Self::Simulation => simulation(),
             Self::Doctest => {

@@ -29,6 +29,7 @@ use tokio::sync::mpsc;
 const WORDS_OF: &str = "rustc 1.95.";
 
 #[test]
+#[ignore = "builds all dependencies once more, which takes minutes; run it with --ignored after a change to the macro"]
 fn mistakes_are_explained() {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = std::process::Command::new(rustc).arg("--version").output();
