@@ -48,7 +48,7 @@ impl Council {
             data: settings.data,
             heartbeat: settings.heartbeat,
             election_min: settings.election,
-            election_max: settings.election * 2,
+            election_max: settings.election * 3 / 2,
             ..RaftSettings::new(&cluster, me)
         };
         let manager = ManagerSettings {

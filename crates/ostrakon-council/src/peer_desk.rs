@@ -80,6 +80,17 @@ impl PeerDesk {
         Quorum::of(&topology, &members, self.leader().as_ref())
     }
 
+    /// Whether this peer votes.
+    pub fn votes(&self) -> bool {
+        let log = self.log.upgrade();
+        log.is_some_and(|log| self.members.borrow().voters.contains_key(&log.me().id))
+    }
+
+    /// Waits until those who vote or learn are others than they were when this was last waited for; `false` if that cannot happen any more.
+    pub async fn members_change(&mut self) -> bool {
+        self.members.changed().await.is_ok()
+    }
+
     /// Wants something. It has been taken up by whoever leads when this returns; what comes of it shows in the view.
     pub async fn wish(&self, wish: Wish) -> Result<(), PassError> {
         self.ask(Asked::Wish(wish)).await.map(|_| ())

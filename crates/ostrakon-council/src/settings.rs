@@ -21,7 +21,7 @@ pub struct CouncilSettings {
     pub data: Option<PathBuf>,
     /// How often whoever leads is heard of.
     pub heartbeat: Duration,
-    /// Whoever hears of no leader for a random time between this and twice this tries to lead.
+    /// Another one leads after two and a half to three times this without a word of whoever led.
     pub election: Duration,
     pub(crate) duty: Duty,
 }
@@ -38,7 +38,7 @@ impl CouncilSettings {
             },
             health: Arc::new(Auto::default()),
             data: None,
-            heartbeat: Duration::from_millis(100),
+            heartbeat: Duration::from_millis(150),
             election: Duration::from_millis(400),
             duty: Duty::Host,
         }

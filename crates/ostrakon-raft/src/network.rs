@@ -1,6 +1,7 @@
 //! `Network`: turns what the consensus wants to say into [`Calls`].
 //!
-//! Each call has the time that the consensus gives it, and ends by then even if whoever carries it does not keep to that.
+//! Each call has the time that the consensus gives it, and ends by then even if whoever carries it does not keep to that. Entries have more:
+//! on a machine that is busy, answers that are always a little late would otherwise never count, and the same entries would be sent for ever.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub(crate) struct Network {
     pub(crate) cluster: Arc<str>,
     pub(crate) calls: Arc<dyn Calls>,
     pub(crate) book: AddressBook,
+    /// How long entries may take.
+    pub(crate) patience: Duration,
 }
 
 /// Where everybody was said to be last: a voice may move while there is a line to it.
@@ -46,6 +49,7 @@ pub(crate) struct Line {
     cluster: Arc<str>,
     calls: Arc<dyn Calls>,
     book: AddressBook,
+    patience: Duration,
     to: Voice,
 }
 
@@ -59,6 +63,7 @@ impl RaftNetworkFactory<TypeConfig> for Network {
             cluster: Arc::clone(&self.cluster),
             calls: Arc::clone(&self.calls),
             book: self.book.clone(),
+            patience: self.patience,
             to: node.clone(),
         }
     }
@@ -145,7 +150,8 @@ impl RaftNetworkV2<TypeConfig> for Line {
         rpc: AppendEntriesRequest<TypeConfig>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<TypeConfig>, Failed> {
-        let answer = self.ask(Ask::Append(rpc), option.soft_ttl()).await?;
+        let within = option.soft_ttl().max(self.patience);
+        let answer = self.ask(Ask::Append(rpc), within).await?;
         let Answer::Appended(appended) = answer else {
             return Err(odd());
         };

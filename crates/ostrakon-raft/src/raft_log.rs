@@ -73,6 +73,7 @@ impl RaftLog {
             cluster: Arc::clone(&cluster),
             calls,
             book: book.clone(),
+            patience: settings.election_max,
         };
         let raft = Raft::new(found.id, config, network, log, machine).await;
         let raft = raft.map_err(|error| StartError::Log(error.into()))?;
@@ -85,7 +86,7 @@ impl RaftLog {
                 arriving: Mutex::default(),
                 deadline: settings.storage.deadline,
             },
-            watching: Watching::start(raft.metrics(), settings.election_max, book),
+            watching: Watching::start(raft.metrics(), settings.shortest_succession(), book),
             settings,
             raft,
             applied,

@@ -18,11 +18,12 @@ pub struct RaftSettings {
     /// Where votes and log are kept. Without it they are gone with the process, which must then come back with a
     /// [fresh id](crate::fresh_id); and if a majority goes at once, so does the log.
     pub data: Option<PathBuf>,
-    /// How often the leader is heard of. Also how long a call may take.
+    /// How often the leader is heard of. Also how long its heartbeat may take.
     pub heartbeat: Duration,
-    /// Whoever has not heard of a leader for a random time between this one
+    /// For `election_max` after it was heard of, nobody votes for another one. Whoever has not heard of it for that long, and for a random
+    /// time between this one
     pub election_min: Duration,
-    /// and this one tries to lead.
+    /// and this one besides, tries to lead. Also how long entries may take to be answered.
     pub election_max: Duration,
     /// How long somebody who shall vote may take to get the log.
     pub catch_up: Duration,
@@ -46,6 +47,11 @@ impl RaftSettings {
             snapshot_after: 1000,
             storage: StorageSettings::default(),
         }
+    }
+
+    /// From hearing of a leader until another one can be elected.
+    pub(crate) fn shortest_succession(&self) -> Duration {
+        self.election_min + self.election_max
     }
 
     pub(crate) fn config(&self) -> Result<Config, StartError> {

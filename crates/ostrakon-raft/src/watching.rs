@@ -1,7 +1,7 @@
 //! `Watching`: what the consensus says of itself, as values that can be waited for.
 //!
-//! Leading is believed only as long as a majority has answered within the longest election time: a leader that is cut off hears nothing, least
-//! of all that it has a successor. It is a hint to begin or end with something, never a permission.
+//! Leading is believed only as long as a majority has answered within the time in which nobody else can be elected: a leader that is cut off
+//! hears nothing, least of all that it has a successor. It is a hint to begin or end with something, never a permission.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

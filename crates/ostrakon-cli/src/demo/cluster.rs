@@ -22,7 +22,9 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use ostrakon::{GroupName, Managed, Node, NodeBuilder, Peers, Seeds};
+use ostrakon_core::voters_wanted;
 use ostrakon_tls::Role;
 use tokio::task::JoinSet;
 
@@ -191,6 +193,7 @@ impl<'o> Cluster<'o> {
             for (number, fault) in (1..).zip(faults) {
                 let at = began + self.options.run_for * number / (parts + 1);
                 tokio::time::sleep_until(at.into()).await;
+                self.come_together().await?;
                 eprintln!("fault: {fault}");
                 self.shift.disturbed(true);
                 let happened = fault.happen(self).await;
@@ -211,6 +214,29 @@ impl<'o> Cluster<'o> {
                 Ok(())
             }
         }
+    }
+
+    /// Where the nodes decide themselves, one fault is survived at a time: waits until nobody has to be replaced any more.
+    async fn come_together(&self) -> anyhow::Result<()> {
+        if self.options.plane != Plane::Peer {
+            return Ok(());
+        }
+        let together = async {
+            loop {
+                let changes = self.nodes.iter().map(|node| node.child.says_more());
+                let mut changes: FuturesUnordered<_> = changes.collect();
+                let votes = self.nodes.iter().filter(|node| node.votes()).count();
+                let leads = self.nodes.iter().any(Member::leads);
+                if leads && votes == voters_wanted(self.nodes.len()) {
+                    return;
+                }
+                changes.next().await;
+            }
+        };
+        let waited = tokio::time::timeout(BEGINNING, together).await;
+        waited.with_context(|| {
+            format!("the nodes have not replaced whoever was lost within {BEGINNING:?}")
+        })
     }
 
     /// Asks every account what it holds and lets the oracle judge.

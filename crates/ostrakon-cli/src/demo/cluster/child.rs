@@ -68,6 +68,18 @@ impl Child {
         latest.find_map(|line| words.iter().find(|word| line == *word).copied())
     }
 
+    /// Ends when it says more than it has said when this was called.
+    pub(crate) fn says_more(&self) -> impl Future<Output = ()> {
+        let mut said = self.said.clone();
+        said.mark_unchanged();
+        async move {
+            if said.changed().await.is_err() {
+                // It says nothing any more.
+                std::future::pending().await
+            }
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let id = self.process.id().and_then(|id| i32::try_from(id).ok());
         let id = id.and_then(Pid::from_raw).context("the process is gone")?;

@@ -5,7 +5,7 @@ use ostrakon_tls::Role;
 
 use super::{
     BEGINNING, Chief, Child, Line, Site,
-    serve::{FOLLOWS, LEADS},
+    serve::{FOLLOWS, LEADS, LEARNS, VOTES},
 };
 
 /// A node's process, and its lines to the managers.
@@ -80,5 +80,10 @@ impl Member {
     /// Whether it decides for all.
     pub(super) fn leads(&self) -> bool {
         self.child.last_said(&[LEADS, FOLLOWS]) == Some(LEADS)
+    }
+
+    /// Whether it has a say in who decides.
+    pub(super) fn votes(&self) -> bool {
+        self.child.last_said(&[VOTES, LEARNS]) == Some(VOTES)
     }
 }

@@ -22,6 +22,9 @@ use crate::demo::{
 /// What a node says when it begins to decide for all, and when it ends.
 pub(crate) const LEADS: &str = "leads";
 pub(crate) const FOLLOWS: &str = "follows";
+/// What it says when it begins to vote on who decides, and when it ends.
+pub(crate) const VOTES: &str = "votes";
+pub(crate) const LEARNS: &str = "learns";
 
 /// The arguments of `ostrakon demo-node`.
 #[derive(Args, Debug)]
@@ -104,17 +107,27 @@ impl MemberOptions {
     }
 }
 
-/// Says whenever this node begins to decide for all, and when it ends, where nodes do so.
-async fn say_who_leads(node: Node) {
-    let Some(mut leading) = node.leading() else {
+/// Says whenever this node begins to decide for all, or to vote on it, and when it ends, where nodes do so.
+async fn say_what_it_does(node: Node) {
+    let (Some(mut leading), Some(mut desk)) = (node.leading(), node.desk().cloned()) else {
         return;
     };
-    let mut said = false;
-    while leading.changed().await.is_ok() {
-        let leads = *leading.borrow_and_update();
-        if leads != said {
-            said = leads;
+    let (mut said_leads, mut said_votes) = (false, false);
+    loop {
+        let (leads, votes) = (*leading.borrow_and_update(), desk.votes());
+        if leads != said_leads {
             println!("{}", if leads { LEADS } else { FOLLOWS });
+        }
+        if votes != said_votes {
+            println!("{}", if votes { VOTES } else { LEARNS });
+        }
+        (said_leads, said_votes) = (leads, votes);
+        let goes_on = tokio::select! {
+            changed = leading.changed() => changed.is_ok(),
+            changed = desk.members_change() => changed,
+        };
+        if !goes_on {
+            return;
         }
     }
 }
@@ -153,7 +166,7 @@ async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
         .await
         .context("cannot start the node")?;
     println!("ready");
-    tokio::spawn(say_who_leads(node.clone()));
+    tokio::spawn(say_what_it_does(node.clone()));
     let mut input = tokio::io::stdin();
     let mut nothing = [0; 1];
     tokio::select! {
