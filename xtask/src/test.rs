@@ -112,8 +112,9 @@ impl Step {
             ),
             Self::Purity => purity::check().map(|()| Tally::ONE_PASSED),
             // The benchmarks and all that they compare with take long to build; clippy has read them, and `cargo xtask bench` runs them.
+            // Many tests wait for leases and elections more than they work.
             Self::Test => counted(
-                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast",
+                "test --workspace --exclude ostrakon-bench --features ostrakon-cli/postgres --lib --bins --tests --no-fail-fast -- --test-threads 4",
             ),
             // They wait more than they work: many at once take no longer than the slowest.
             Self::Faults => counted(

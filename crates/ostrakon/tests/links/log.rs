@@ -4,7 +4,7 @@
 
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Once},
 };
 
 use tokio::sync::Notify;
@@ -14,6 +14,17 @@ use crate::cluster::SOON;
 pub(crate) struct Log {
     heard: Arc<Heard>,
     _listening: tracing::subscriber::DefaultGuard,
+}
+
+static EVERYWHERE: Once = Once::new();
+
+/// A place in the code that is first reached by a test which does not listen would be silent for those that do: whether anybody listens
+/// there is remembered from the first time. So all of them do, though some to nothing.
+fn be_heard_everywhere() {
+    let nothing = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_writer(io::sink);
+    let _ = tracing::subscriber::set_global_default(nothing.finish());
 }
 
 #[derive(Default)]
@@ -26,6 +37,7 @@ impl Log {
     /// Listens from now on, until it is dropped.
     pub(crate) fn listen() -> Self {
         let heard = Arc::new(Heard::default());
+        EVERYWHERE.call_once(be_heard_everywhere);
         let writer = Arc::clone(&heard);
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::INFO)
