@@ -114,6 +114,13 @@ fn number(summary: &Value, key: &str) -> f64 {
         .unwrap_or_else(|| panic!("{key} in {summary}"))
 }
 
+/// Whoever could not be reached was replaced when its lease was over, which nobody waited for longer than that; and came back when it
+/// could. On a quiet machine the first takes at most six seconds.
+fn soon_over(summary: &Value) {
+    assert!(number(summary, "longest_gap_ms") < 9000.0, "{summary}");
+    assert!(number(summary, "heal_max_ms") < 10_000.0, "{summary}");
+}
+
 /// Every ask was answered.
 fn nothing_failed(summary: &Value) {
     for failed in [
@@ -152,9 +159,7 @@ fn a_stopped_node_keeps_its_shards_while_nobody_can_prove_it_dead() {
 fn a_node_that_is_cut_off_from_the_manager_alone_rests_and_its_shards_go_to_others() {
     let summary = demo_of_hosts("--nodes 3 --for 36s --failover lease --fault cut-node");
     assert!(number(&summary, "moves") > 0.0, "{summary}");
-    // The cut lasts for twenty seconds. What had been asked of it when it began to rest was given up after ten, and the rest was answered
-    // by others.
-    assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+    soon_over(&summary);
 }
 
 #[test]
@@ -230,6 +235,7 @@ mod peers {
     fn a_leader_that_is_stopped_for_long_and_goes_on_leads_no_more_and_does_no_harm() {
         let summary = demo_of_peers("--nodes 3 --for 36s --fault pause-manager");
         assert!(number(&summary, "moves") > 0.0, "{summary}");
+        soon_over(&summary);
     }
 
     #[test]
@@ -238,7 +244,7 @@ mod peers {
             return;
         };
         assert!(number(&summary, "moves") > 0.0, "{summary}");
-        assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+        soon_over(&summary);
     }
 
     #[test]
@@ -246,7 +252,7 @@ mod peers {
         let Some(summary) = demo_of_hosts("--nodes 3 --for 36s --fault deafen-node") else {
             return;
         };
-        assert!(number(&summary, "longest_gap_ms") < 15_000.0, "{summary}");
+        soon_over(&summary);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use ostrakon_core::{Address, TopologySnapshot};
-use ostrakon_manager::{Manager, ManagerSettings};
+use ostrakon_manager::{Manager, ManagerSettings, OtherRules};
 use ostrakon_peers::{Entered, Peer};
 use ostrakon_raft::{Members, RaftLog, RaftSettings, Voice, fresh_id};
 use ostrakon_storage::Storage;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::{
     CouncilSettings, PeerDesk, StartError,
-    badge::Badge,
+    badge::{Badge, Duty},
     mourning,
     network::{self, Network},
     recruiting::Recruiting,
@@ -55,6 +55,10 @@ impl Council {
             name,
             cluster,
             policy: settings.policy,
+            other_rules: match settings.duty {
+                Duty::Host => OtherRules::Replace,
+                Duty::Witness => OtherRules::Keep,
+            },
             health: settings.health,
             ..ManagerSettings::default()
         };

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use ostrakon_core::{Failover, LeaseTiming, Placement, Policy};
+use ostrakon_core::{Failover, LeaseTiming, Placement, Policy, Rate};
 use ostrakon_health::{Auto, Health};
 use ostrakon_peers::PeerSettings;
 
@@ -12,7 +12,8 @@ use crate::badge::Duty;
 pub struct CouncilSettings {
     /// Who it is, whom it asks first, and how it is reached.
     pub peer: PeerSettings,
-    /// The rules of the cluster: whoever leads writes its own into the log, so all peers should have the same.
+    /// The rules of the cluster: whoever leads writes its own into the log, so all peers should have the same. A witness keeps to what it finds
+    /// there.
     pub policy: Policy,
     /// Who says whether a silent node is dead.
     pub health: Arc<dyn Health>,
@@ -27,13 +28,17 @@ pub struct CouncilSettings {
 }
 
 impl CouncilSettings {
-    /// A peer that hosts entities, without a data directory. Nodes have leases, and shards get an owner when somebody first wants one.
+    /// A peer that hosts entities, without a data directory. Nodes have leases, shards get an owner when somebody first wants one, and are moved
+    /// for the sake of balance every five seconds.
     pub fn new(peer: PeerSettings) -> Self {
         Self {
             peer,
             policy: Policy {
                 failover: Failover::Lease(LeaseTiming::fast()),
                 placement: Placement::AtFirstAccess,
+                // A newcomer has its share within seconds: moves lose nothing and hold nobody up for long.
+                rebalance_every: Duration::from_secs(5),
+                rebalance_rate: Rate::ALL,
                 ..Policy::default()
             },
             health: Arc::new(Auto::default()),

@@ -22,7 +22,7 @@ use ostrakon_storage::Renewal;
 use tokio::sync::{mpsc, watch};
 
 pub(crate) use self::input::Input;
-use crate::{keeper::Keeper, leading::Leading, switchboard::Switchboard, view::View};
+use crate::{OtherRules, keeper::Keeper, leading::Leading, switchboard::Switchboard, view::View};
 
 /// How often to give and look for signs of life.
 const TICK: Duration = Duration::from_secs(1);
@@ -38,6 +38,7 @@ const COMPACT_AFTER: u64 = 10_000;
 pub(crate) struct EngineParts {
     pub(crate) me: NodeName,
     pub(crate) policy: Policy,
+    pub(crate) other_rules: OtherRules,
     pub(crate) patience: Duration,
     pub(crate) leading: Leading,
     pub(crate) health: Arc<dyn Health>,
@@ -209,10 +210,12 @@ impl Engine {
         self.gauge();
     }
 
-    /// What a leader does first: the rules of the cluster become its own.
+    /// What a leader does first: the rules of the cluster become its own, unless it has none that count.
     fn begin_to_lead(&mut self, term: Term) {
         tracing::info!(%term, "leading");
-        if *self.coordinator.state().policy() != self.parts.policy {
+        let rules = self.coordinator.state().policy();
+        let may_stay = self.parts.other_rules == OtherRules::Keep && *rules != Policy::default();
+        if *rules != self.parts.policy && !may_stay {
             let policy = self.parts.policy.clone();
             let set = ostrakon_core::Command::SetPolicy(policy);
             self.step(CoordinatorInput::Propose(set));

@@ -25,5 +25,5 @@ mod view;
 pub use desk::{Desk, Wish, WishError};
 pub use event::{ClusterEvent, Happening};
 pub use manager::{Manager, StartError};
-pub use settings::ManagerSettings;
+pub use settings::{ManagerSettings, OtherRules};
 pub use view::{Ahead, Leader, Silence, View};

@@ -140,6 +140,7 @@ impl Manager {
         let engine = Engine::new(EngineParts {
             me,
             policy: settings.policy,
+            other_rules: settings.other_rules,
             patience: settings.patience,
             leading: leading.clone(),
             health: settings.health,

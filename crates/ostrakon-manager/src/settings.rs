@@ -22,6 +22,8 @@ pub struct ManagerSettings {
     pub storage_settings: StorageSettings,
     /// The rules of the cluster.
     pub policy: Policy,
+    /// What becomes of other rules that are in the log when it begins to lead.
+    pub other_rules: OtherRules,
     /// How connections of nodes are protected.
     pub security: Security,
     /// Who says whether a silent node is dead.
@@ -30,6 +32,15 @@ pub struct ManagerSettings {
     pub patience: Duration,
     /// How many nodes and clients may be connected.
     pub connections: usize,
+}
+
+/// What a manager that begins to lead does with rules that are not its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherRules {
+    /// Its own take their place.
+    Replace,
+    /// They stay, for others know better what the cluster needs. Its own are for a log that has none yet.
+    Keep,
 }
 
 /// A manager on a free loopback port whose log is in memory.
@@ -45,6 +56,7 @@ impl Default for ManagerSettings {
                 failover: Failover::Proof,
                 ..Policy::default()
             },
+            other_rules: OtherRules::Replace,
             security: Security::plaintext(),
             health: Arc::new(Auto::default()),
             patience: Duration::from_secs(3),

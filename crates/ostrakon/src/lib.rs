@@ -51,7 +51,8 @@ pub use managed::Managed;
 pub use node::{LeaveError, Location, Node};
 pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
-    LeaseTiming, NodeName, ShardCount, ShardGroup, ShardHash, ShardId, ShardOutOfRange,
+    LeaseTiming, NodeName, Placement, Rate, ShardCount, ShardGroup, ShardHash, ShardId,
+    ShardOutOfRange,
 };
 #[cfg(feature = "peers")]
 pub use ostrakon_council::{PassError, PeerDesk, Quorum, Seeds};

@@ -407,6 +407,14 @@ impl Link {
         self.writer.wake();
     }
 
+    /// The other node is no member any more: nobody waits for its answers any longer.
+    fn run_is_over(&self) {
+        if let Phase::Up(session) = &mut self.state.lock().phase {
+            session.cut.get_or_insert(End::RunOver);
+        }
+        self.writer.wake();
+    }
+
     /// A connection is over. What it was writing goes back if it did not go out; what was sent and not answered is lost.
     fn session_over(&self, session: u64, writing: &[u8], written: usize) {
         let mut state = self.state.lock();

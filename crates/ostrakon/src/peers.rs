@@ -4,7 +4,8 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use ostrakon_control::Seat;
 use ostrakon_core::{
-    Failover, GroupName, InvalidProfile, LeaseTiming, NodeVersion, Profile, RoleName,
+    Failover, GroupName, InvalidProfile, LeaseTiming, NodeVersion, Placement, Policy, Profile,
+    Rate, RoleName,
 };
 use ostrakon_council::{Council, CouncilSettings, PeerSettings, Seeds};
 use ostrakon_tls::{Role, Security};
@@ -34,6 +35,9 @@ pub struct Peers {
     seeds: Seeds,
     data: Option<PathBuf>,
     lease: LeaseTiming,
+    placement: Option<Placement>,
+    rebalance_every: Option<Duration>,
+    rebalance_rate: Option<Rate>,
     pub(crate) part: Part,
 }
 
@@ -54,6 +58,9 @@ impl Peers {
             seeds: Seeds::none(),
             data: None,
             lease,
+            placement: None,
+            rebalance_every: None,
+            rebalance_rate: None,
             part,
         }
     }
@@ -81,6 +88,26 @@ impl Peers {
     /// otherwise. All nodes should say the same.
     pub fn lease(mut self, lease: LeaseTiming) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// When shards get owners: [when somebody first wants one](Placement::AtFirstAccess) unless told otherwise. All nodes should say the
+    /// same.
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = Some(placement);
+        self
+    }
+
+    /// How often shards are moved for the sake of balance; every five seconds unless told otherwise. All nodes should say the same.
+    pub fn rebalance_every(mut self, pause: Duration) -> Self {
+        self.rebalance_every = Some(pause);
+        self
+    }
+
+    /// How much of a group a node may receive each time; [as much as balance asks for](Rate::ALL) unless told otherwise. All nodes should say
+    /// the same.
+    pub fn rebalance_rate(mut self, rate: Rate) -> Self {
+        self.rebalance_rate = Some(rate);
         self
     }
 
@@ -126,6 +153,12 @@ impl Peers {
     }
 
     async fn council(&self, hub: &Hub) -> Result<Council, StartError> {
+        if self.rebalance_every.is_some_and(|pause| pause.is_zero()) {
+            let reason = "shards cannot be moved without a pause: set rebalance_every to a second or \
+                          more, or rebalance_rate to zero";
+            let reason = reason.to_owned();
+            return Err(StartError::NoCluster { reason });
+        }
         let (part, name) = (&self.part, hub.me.name.as_str());
         let peer = PeerSettings {
             advertise: self.reached_at.clone(),
@@ -138,7 +171,14 @@ impl Peers {
             .security(part.security.clone());
         let mut settings = CouncilSettings::new(peer);
         settings.data = self.data.clone();
-        settings.policy.failover = Failover::Lease(self.lease);
+        let usual = settings.policy;
+        settings.policy = Policy {
+            failover: Failover::Lease(self.lease),
+            placement: self.placement.unwrap_or(usual.placement),
+            rebalance_every: self.rebalance_every.unwrap_or(usual.rebalance_every),
+            rebalance_rate: self.rebalance_rate.unwrap_or(usual.rebalance_rate),
+            ..usual
+        };
         let council = Council::start(settings).await;
         council.map_err(|error| StartError::NoCluster {
             reason: explained(&error),

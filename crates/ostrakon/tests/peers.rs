@@ -4,6 +4,8 @@
 
 #[path = "peers/bank.rs"]
 mod bank;
+#[path = "peers/burst.rs"]
+mod burst;
 #[path = "peers/cluster.rs"]
 mod cluster;
 #[path = "peers/losses.rs"]

@@ -72,6 +72,8 @@ pub(crate) struct Cluster<'o> {
     /// Where each node is, if the nodes decide themselves. The first of them are known to all.
     homes: Vec<(String, String)>,
     shift: Arc<Shift>,
+    /// The longest time that healing took.
+    healed: Option<Duration>,
 }
 
 impl<'o> Cluster<'o> {
@@ -116,6 +118,7 @@ impl<'o> Cluster<'o> {
             nodes,
             homes,
             shift: Arc::new(Shift::new(client, oracle, Promise::Possible)),
+            healed: None,
         })
     }
 
@@ -278,6 +281,7 @@ impl<'o> Cluster<'o> {
             smallest_handover_us: audit.smallest_gap_ns.map(|gap| gap as f64 / 1e3),
             entities_started: audit.lives,
             entities_stopped: audit.lives,
+            heal_max_ms: self.healed.map(|healed| healed.as_secs_f64() * 1e3),
             ..Summary::of(self.options, seconds, &self.shift.tally(), findings)
         }
     }

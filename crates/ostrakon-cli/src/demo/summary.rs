@@ -50,6 +50,9 @@ pub(crate) struct Summary {
     /// How long it took after each kill of a node until everybody was answered again.
     #[serde(flatten)]
     pub(crate) failovers: Option<Failovers>,
+    /// The longest time from when nothing was between the nodes any more until all were members again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) heal_max_ms: Option<f64>,
     /// The shortest time between the last act of an account on one node and its first on another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) smallest_handover_us: Option<f64>,
@@ -172,6 +175,12 @@ impl Summary {
         }
         if let Some(failovers) = &self.failovers {
             writeln!(f, "  failover  {failovers}")?;
+        }
+        if let Some(healed) = self.heal_max_ms {
+            writeln!(
+                f,
+                "  healing   all nodes were members again at most {healed:.0} ms after they could be"
+            )?;
         }
         if let Some(gap) = self.smallest_handover_us {
             let moves = grouped(self.moves);

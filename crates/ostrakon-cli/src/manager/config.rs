@@ -10,7 +10,7 @@ use ostrakon_core::{
     Failover, LeaseTimes, LeaseTiming, NodeName, Placement, Policy, Rate, Rebalancing,
 };
 use ostrakon_health::{Auto, Health, Ping, Process};
-use ostrakon_manager::ManagerSettings;
+use ostrakon_manager::{ManagerSettings, OtherRules};
 use ostrakon_storage::StorageSettings;
 use ostrakon_tls::{Files, Identity, Role, Security};
 
@@ -130,6 +130,7 @@ impl Config {
                 accept_loss: self.storage_accept_loss,
                 ..StorageSettings::default()
             },
+            other_rules: OtherRules::Replace,
             policy: Policy {
                 failover: self.failover,
                 placement: match self.placement {

@@ -5,11 +5,16 @@ use std::{
     time::Duration,
 };
 
+use ostrakon::{AskError, GroupName, Hosting, Managed, Node, entity};
 use ostrakon_control::Seat;
-use ostrakon_core::{Incarnation, Liveness, NodeName, Registration, ToCoordinator};
+use ostrakon_core::{
+    Failover, Incarnation, LeaseTimes, LeaseTiming, Liveness, NodeName, Policy, Registration,
+    ToCoordinator,
+};
+use ostrakon_faults::Proxy;
 use ostrakon_health::{BoxFuture, Health};
 use ostrakon_manager::{Manager, ManagerSettings, View, Wish};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     callers::{Caller, registration},
@@ -173,4 +178,63 @@ async fn one_that_accepts_and_never_answers_is_hung_up_on_in_time() {
     let ended = tokio::time::timeout(Duration::from_secs(25), &mut hung.over).await;
     assert!(ended.is_ok(), "nobody hangs up");
     assert!(began.elapsed() > Duration::from_secs(10));
+}
+
+/// Takes what it is told, and never has an answer.
+struct Brooder {
+    has_begun: Arc<Notify>,
+}
+
+#[entity(kind = "brooder")]
+impl Brooder {
+    async fn brood(&self) {
+        self.has_begun.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_an_answer_of_a_node_whose_lease_is_over() {
+    let times = LeaseTimes {
+        renew: Duration::from_millis(200),
+        hold: Duration::from_millis(600),
+        slack: Duration::from_millis(300),
+        wait: Duration::from_millis(1200),
+        drift_permille: 100,
+    };
+    let lease = LeaseTiming::new(times).unwrap();
+    let manager = Manager::start(ManagerSettings {
+        policy: Policy {
+            failover: Failover::Lease(lease),
+            ..Policy::default()
+        },
+        ..ManagerSettings::default()
+    });
+    let manager = manager.await.unwrap();
+    let line = Proxy::to(manager.address().unwrap()).unwrap();
+    let managed = Managed::from(line.address()).slack(times.slack);
+    let node = Node::builder("silenced").managed(managed);
+    let begun = Arc::new(Notify::new());
+    let has_begun = Arc::clone(&begun);
+    let node = node.host_with(Hosting::default(), move |_| Brooder {
+        has_begun: Arc::clone(&has_begun),
+    });
+    let _node = node.start().await.unwrap();
+    until(&manager, "its shards", |view| {
+        share_of(view, "silenced") == 300
+    })
+    .await;
+    let client = Node::builder("client").managed(Managed::from(manager.address().unwrap()));
+    let client = client.reach::<Brooder>(GroupName::default());
+    let client = client.start().await.unwrap();
+    let brooder = client
+        .entity::<Brooder>("a")
+        .within(Duration::from_secs(600));
+    let asked = tokio::spawn(async move { brooder.brood().await });
+    begun.notified().await;
+    // The manager hears nothing of it any more, and it rests. Those who ask it are still connected.
+    line.stall();
+    let lost = tokio::time::timeout(Duration::from_secs(30), asked).await;
+    let lost = lost.expect("nobody waits for ten minutes").unwrap();
+    assert!(matches!(lost, Err(AskError::Lost { .. })), "{lost:?}");
 }

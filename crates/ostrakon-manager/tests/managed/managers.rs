@@ -14,7 +14,7 @@ use ostrakon_core::{
 };
 use ostrakon_faults::Proxy;
 use ostrakon_health::{BoxFuture, Health};
-use ostrakon_manager::{Manager, ManagerSettings, View, Wish};
+use ostrakon_manager::{Manager, ManagerSettings, OtherRules, View, Wish};
 use ostrakon_storage::{Memory, Storage, StorageSettings};
 
 use crate::cluster::{Counter, is_spread, node, spread, until};
@@ -280,5 +280,41 @@ async fn a_node_that_was_called_dead_begins_anew_when_it_hears_of_it() {
     let until = Instant::now() + Duration::from_secs(10);
     while counter.add(1).await.unwrap() != 1 {
         assert!(Instant::now() < until, "its old state is still there");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manager_without_rules_of_its_own_keeps_those_it_finds() {
+    let storage: Arc<dyn Storage> = Arc::new(Memory::new(StorageSettings::default()));
+    let start = async |other_rules, pause| {
+        let settings = ManagerSettings {
+            patience: Duration::from_millis(100),
+            policy: Policy {
+                rebalance_every: Duration::from_secs(pause),
+                ..Policy::default()
+            },
+            other_rules,
+            ..ManagerSettings::default()
+        };
+        let started = Manager::start_over(Arc::clone(&storage), settings).await;
+        let manager = started.unwrap();
+        until(&manager, "its lead", |view| {
+            view.leader().is_some_and(|leader| leader.is_me)
+        })
+        .await;
+        manager
+    };
+    for (other_rules, pause, found) in [
+        (OtherRules::Keep, 7, 7),
+        (OtherRules::Keep, 8, 7),
+        (OtherRules::Replace, 9, 9),
+        (OtherRules::Keep, 10, 9),
+    ] {
+        let manager = start(other_rules, pause).await;
+        until(&manager, "the rules", |view| {
+            view.state().policy().rebalance_every == Duration::from_secs(found)
+        })
+        .await;
+        manager.stop().await;
     }
 }

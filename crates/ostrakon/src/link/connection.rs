@@ -269,6 +269,8 @@ impl Connection {
         let says_why = match end {
             End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Silent | End::Replaced => true,
             End::Closed | End::Goodbye(_) | End::Io(_) | End::NotReading | End::NoControl => false,
+            // Perhaps it does not even read. Whoever waits for its answers has waited long enough.
+            End::RunOver => false,
         };
         if says_why {
             let reason = end.to_string();

@@ -277,7 +277,22 @@ impl Hub {
     /// Forgets where nodes are that belong to the cluster no more. `members` are ordered by name.
     pub(crate) fn reach_only(&self, members: &[Member]) {
         let place = |name: &NodeName| members.binary_search_by(|member| member.name.cmp(name));
-        self.homes.lock().retain(|name, _| place(name).is_ok());
+        let mut homes = self.homes.lock();
+        let gone = homes.extract_if(.., |name, _| place(name).is_err());
+        let gone: Vec<NodeName> = gone.map(|(name, _)| name).collect();
+        drop(homes);
+        let before = self.topology.snapshot();
+        for name in gone {
+            // Whoever left in good order has answered everything, and the last of it may still be on its way.
+            let left = before
+                .members
+                .iter()
+                .any(|member| member.name == name && member.status == MemberStatus::Leaving);
+            let link = self.links.lock().get(&name).cloned();
+            if let Some(link) = link.filter(|_| !left) {
+                link.run_is_over();
+            }
+        }
     }
 
     /// Tells the plane from now on which nodes cannot be reached, and which shards lack an owner.

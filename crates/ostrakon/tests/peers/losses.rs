@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ostrakon::{Node, Peers, Seeds};
+use ostrakon::{Node, Peers, Placement, Seeds};
 
 use super::cluster::{
     Resident, free_address, node, nodes, residents, until_free, until_members, visit,
@@ -113,4 +113,52 @@ async fn a_cluster_that_ended_as_a_whole_goes_on_from_its_data_directories() {
     assert_eq!(residents(&nodes[2], 30).await, living, "it is one cluster");
     drop(nodes);
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_has_its_share_within_seconds() {
+    let (nodes, addresses) = nodes(2).await;
+    residents(&nodes[0], 120).await;
+    let at = free_address();
+    let seeds: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let began = Instant::now();
+    let newcomer = node("newcomer", &at, &seeds).await;
+    let share = loop {
+        let living = residents(&newcomer, 120).await;
+        let share = living.get("newcomer").copied().unwrap_or_default();
+        if share >= 30 {
+            break share;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{living:?}");
+    };
+    println!("{share} of 120 after {:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shards_are_placed_at_once_where_nodes_say_so() {
+    let peers = Peers::at("127.0.0.1:0").placement(Placement::AtOnce);
+    let node = Node::builder("eager").peer(peers).host::<Resident>();
+    let node = node.start().await.unwrap();
+    let desk = node.desk().unwrap().own();
+    let placed = || {
+        let view = desk.view();
+        let mut shards = view.state().groups().flat_map(|group| group.iter());
+        shards.all(|(_, ownership)| ownership.owner().is_some())
+    };
+    let mut events = desk.follow();
+    let waiting = async {
+        while !placed() {
+            events.changed().await.unwrap();
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    assert!(waited.is_ok(), "nobody wanted them, and they have no owner");
+}
+
+#[tokio::test]
+async fn to_balance_without_a_pause_is_refused() {
+    let peers = Peers::at("127.0.0.1:0").rebalance_every(Duration::ZERO);
+    let node = Node::builder("restless").peer(peers).host::<Resident>();
+    let error = node.start().await.unwrap_err();
+    assert!(error.to_string().contains("rebalance_every"), "{error}");
 }

@@ -1,9 +1,13 @@
 //! `Fault`: what can be done to a cluster while it works.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
+use ostrakon::MemberStatus;
 use ostrakon_tls::Role;
 use rustix::process::Signal;
 
@@ -51,7 +55,8 @@ impl Fault {
                 let node = cluster.first()?;
                 node.child.signal(Signal::STOP)?;
                 tokio::time::sleep(LONG).await;
-                node.child.signal(Signal::CONT)
+                node.child.signal(Signal::CONT)?;
+                cluster.heal().await
             }
             Self::DrainNode => {
                 let mut node = cluster.nodes.remove(0);
@@ -70,7 +75,8 @@ impl Fault {
                 let leader = cluster.leader()?;
                 leader.signal(Signal::STOP)?;
                 tokio::time::sleep(LONG).await;
-                leader.signal(Signal::CONT)
+                leader.signal(Signal::CONT)?;
+                cluster.heal().await
             }
             Self::KillManager if cluster.managers.is_empty() => {
                 let leading = cluster.nodes.iter().position(Member::leads);
@@ -80,12 +86,14 @@ impl Fault {
             Self::CutNode => {
                 cluster.cut_first().await?;
                 tokio::time::sleep(LONG).await;
-                cluster.mend_first().await
+                cluster.mend_first().await?;
+                cluster.heal().await
             }
             Self::DeafenNode => {
                 cluster.deafen_first().await?;
                 tokio::time::sleep(LONG).await;
-                cluster.mend_first().await
+                cluster.mend_first().await?;
+                cluster.heal().await
             }
         }
     }
@@ -162,6 +170,27 @@ impl Cluster<'_> {
                 network.mend(&node.name, other).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Nothing is between the nodes any more: waits until all of them are members again, and notes how long that took.
+    async fn heal(&mut self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let mut topology = self.client().subscribe_topology();
+        let healed = async {
+            while let Some(snapshot) = topology.next().await {
+                let is_up = |name: &str| {
+                    let mut members = snapshot.members.iter();
+                    members.any(|one| one.name.as_str() == name && one.status == MemberStatus::Up)
+                };
+                if self.names().all(is_up) {
+                    return;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(LONG, healed).await;
+        waited.with_context(|| format!("a node is no member {LONG:?} after it could be"))?;
+        self.healed = self.healed.max(Some(began.elapsed()));
         Ok(())
     }
 

@@ -18,6 +18,8 @@ pub(crate) enum End {
     Silent,
     NoControl,
     Replaced,
+    /// The other node is no member any more: whatever it held may be somebody else's.
+    RunOver,
     /// This node leaves.
     Leaving,
 }
@@ -33,13 +35,17 @@ impl End {
             Self::Silent => "silent",
             Self::NoControl => "no_control",
             Self::Replaced => "replaced",
+            Self::RunOver => "run_over",
             Self::Leaving => "leaving",
         }
     }
 
-    /// Whether both sides knew that it would end: it says nothing bad about the other.
+    /// Whether it says nothing about the other side that nobody knew.
     pub(crate) fn is_agreed(&self) -> bool {
-        matches!(self, Self::Goodbye(_) | Self::Replaced | Self::Leaving)
+        matches!(
+            self,
+            Self::Goodbye(_) | Self::Replaced | Self::RunOver | Self::Leaving
+        )
     }
 
     /// Whether there shall be no other connection after this.
@@ -60,6 +66,7 @@ impl fmt::Display for End {
             Self::Silent => f.write_str("nothing was heard from the other side"),
             Self::NoControl => f.write_str("its control connection ended"),
             Self::Replaced => f.write_str("another connection takes its place"),
+            Self::RunOver => f.write_str("the other node is no member any more"),
             Self::Leaving => f.write_str("this node leaves"),
         }
     }
