@@ -131,7 +131,7 @@ impl<'o> Demo<'o> {
         staff.spawn(Arc::clone(&self.crew).disturb(Arc::clone(&self.shift)));
         tokio::select! {
             () = self.show_progress() => {}
-            () = tokio::time::sleep(self.options.run_for) => {}
+            () = tokio::time::sleep(self.options.run_for()) => {}
             interrupted = tokio::signal::ctrl_c() => {
                 interrupted.context("cannot listen for Ctrl-C")?;
                 tokio::spawn(exit_at_the_next_interrupt());

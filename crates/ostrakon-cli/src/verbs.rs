@@ -14,6 +14,7 @@ mod want;
 use std::process::ExitCode;
 
 pub(crate) use self::{
+    client::Client,
     happenings::{Events, events},
     nodes::{Nodes, nodes},
     shards::{Explain, Shards, explain, shards},

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Command, Output, Stdio},
     sync::mpsc,
@@ -21,7 +21,7 @@ fn ostrakon(arguments: &str) -> Output {
 
 #[test]
 fn a_run_reports_in_one_line_of_json_and_loses_nothing() {
-    let output = ostrakon("demo --for 1s --json --accounts 200 --tellers 8");
+    let output = ostrakon("demo --plane solo --for 1s --json --accounts 200 --tellers 8");
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     let stdout = String::from_utf8(output.stdout).unwrap();
@@ -76,7 +76,7 @@ fn a_run_reports_in_one_line_of_json_and_loses_nothing() {
 
 #[test]
 fn accounts_are_stopped_and_started_again_while_it_runs() {
-    let output = ostrakon("demo --for 1s --json --accounts 200 --tellers 8");
+    let output = ostrakon("demo --plane solo --for 1s --json --accounts 200 --tellers 8");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     // 200 accounts, and a few entities that fall: without passivation there would be no more lives than that.
     let without_passivation = 200 + 8 + report["restarts"].as_u64().unwrap();
@@ -91,7 +91,7 @@ fn accounts_are_stopped_and_started_again_while_it_runs() {
 
 #[test]
 fn deliberate_panics_do_not_litter_the_terminal() {
-    let output = ostrakon("demo --for 300ms --accounts 50 --tellers 2");
+    let output = ostrakon("demo --plane solo --for 300ms --accounts 50 --tellers 2");
     let stderr = String::from_utf8(output.stderr).unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(stdout.contains("Every check held."), "{stdout}");
@@ -129,6 +129,49 @@ fn no_reading_of_a_sensor_is_lost_when_a_node_is_killed_and_another_one_joins() 
     assert_eq!(names, ["node-2", "node-3", "node-4"], "{report}");
 }
 
+/// Waits until a text has been printed; returns all that was until then.
+fn read_until(output: &mut impl Read, wanted: &str) -> String {
+    let (mut text, mut byte) = (Vec::new(), [0; 1]);
+    loop {
+        let read = output.read(&mut byte).unwrap();
+        text.extend_from_slice(&byte[..read]);
+        let so_far = String::from_utf8_lossy(&text);
+        if so_far.contains(wanted) {
+            return so_far.into_owned();
+        }
+        assert!(read > 0, "{wanted:?} never came: {so_far}");
+    }
+}
+
+#[test]
+fn keys_of_a_terminal_do_things_to_the_nodes() {
+    let demo = env!("CARGO_BIN_EXE_ostrakon").to_owned();
+    let demo = demo + " demo --plane peer --accounts 50 --tellers 2";
+    // It gives the demo a terminal and types what it reads.
+    let mut terminal = Command::new("script")
+        .args(["-qec", &demo, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("`script` is part of every Debian");
+    let mut keyboard = terminal.stdin.take().unwrap();
+    let mut screen = terminal.stdout.take().unwrap();
+    let began = read_until(&mut screen, "q quit");
+    assert!(began.contains("dashboard http://127.0.0.1:"), "{began}");
+    for (key, happens) in [
+        (b"a", "node-4 has joined"),
+        (b"k", "node-1 was killed"),
+        (b"p", "node-2 stands still"),
+        (b"p", "node-2 goes on"),
+        (b"d", "node-2 hands its shards over"),
+        (b"q", "Every check held."),
+    ] {
+        keyboard.write_all(key).unwrap();
+        read_until(&mut screen, happens);
+    }
+    assert!(terminal.wait().unwrap().success());
+}
+
 #[test]
 fn a_demo_that_is_killed_leaves_no_process_behind() {
     let dir = format!("killed-{}", std::process::id());
@@ -163,7 +206,7 @@ fn arguments_without_meaning_are_refused_with_help() {
         ("demo --tellers 0", "1..=100000"),
         ("demo --teller 3", "--tellers"),
         ("dmeo", "demo"),
-        ("demo --sensors 10", "--plane peer"),
+        ("demo --plane solo --sensors 10", "--plane peer"),
         ("demo --plane peer --sensors 10 --for 3s", "4s at least"),
         ("demo --plane peer --sensors 10 --tellers 3", "--tellers"),
     ] {

@@ -10,8 +10,11 @@ mod child;
 mod cut;
 mod fault;
 mod folder;
+mod keys;
 mod member;
 mod network;
+mod playing;
+mod screen;
 mod serve;
 mod site;
 
@@ -34,6 +37,7 @@ use self::{
     child::Child,
     cut::Line,
     folder::Folder,
+    keys::Keys,
     member::{Deciders, Member},
     site::{Place, Site},
 };
@@ -46,7 +50,7 @@ use super::{
     Options,
     account::{self, Account},
     audit::Audit,
-    options::Plane,
+    options::{Direction, Plane},
     oracle::{Findings, Oracle},
     progress::{Progress, Sample},
     sensors::{self, Sensor},
@@ -74,6 +78,12 @@ pub(crate) struct Cluster<'o> {
     shift: Arc<Shift>,
     /// The longest time that healing took.
     healed: Option<Duration>,
+    /// Nodes that were asked to leave.
+    parting: JoinSet<()>,
+    /// The node that was stopped and may go on.
+    paused: Option<String>,
+    /// How many nodes have been started after the first ones.
+    added: u32,
 }
 
 impl<'o> Cluster<'o> {
@@ -119,6 +129,9 @@ impl<'o> Cluster<'o> {
             homes,
             shift: Arc::new(Shift::new(client, oracle, Promise::Possible)),
             healed: None,
+            parting: JoinSet::new(),
+            paused: None,
+            added: 0,
         })
     }
 
@@ -135,6 +148,8 @@ impl<'o> Cluster<'o> {
             ended.context("a teller panicked")?;
         }
         disturbed?;
+        self.resume()?;
+        while self.parting.join_next().await.is_some() {}
         let findings = self.check().await;
         self.shift
             .node()
@@ -173,14 +188,9 @@ impl<'o> Cluster<'o> {
 
     /// Starts a node of a name that none has had, and waits until it takes part.
     pub(super) async fn add_one(&mut self) -> anyhow::Result<()> {
-        let name = format!("node-{}", self.options.nodes + 1);
-        let seeds = seeds(&self.homes);
-        if self.options.plane == Plane::Peer {
-            let place = self.site.place(Role::Node, &name).await?;
-            self.homes.push((name.clone(), place.free_address()?));
-        }
-        let deciders = deciders(&name, &self.managers, &self.homes, &seeds);
-        let node = Member::start(name, deciders, &self.site, "1").await?;
+        self.added += 1;
+        let name = format!("node-{}", self.options.nodes + self.added);
+        let node = self.start_node(name, "1").await?;
         self.nodes.push(node);
         Ok(())
     }
@@ -189,12 +199,19 @@ impl<'o> Cluster<'o> {
     async fn disturb(&mut self, began: Instant) -> anyhow::Result<()> {
         let shift = Arc::clone(&self.shift);
         let showing = show_progress(self.options, shift);
-        let ends = began + self.options.run_for;
+        let run_for = match self.options.direction() {
+            Direction::Faults(run_for) => run_for,
+            Direction::Keys(run_for) => return self.play(Keys::of_terminal()?, run_for).await,
+            Direction::Script(run_for) => {
+                return self.play(Keys::of_script(run_for), Some(run_for)).await;
+            }
+        };
+        let ends = began + run_for;
         let working = async {
             let faults = self.options.faults.repeat(self.options.rounds as usize);
             let parts = faults.len() as u32 + 1;
             for (number, fault) in (1..).zip(faults) {
-                let at = began + self.options.run_for * number / (parts + 1);
+                let at = began + run_for * number / (parts + 1);
                 tokio::time::sleep_until(at.into()).await;
                 self.come_together().await?;
                 eprintln!("fault: {fault}");

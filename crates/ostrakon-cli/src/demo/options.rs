@@ -2,7 +2,10 @@
 //!
 //! Everything is checked while it is read, so that the rest of the demo never meets a value without meaning.
 
-use std::time::Duration;
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 
@@ -13,7 +16,7 @@ use super::{cluster::Fault, sensors};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// Who decides where accounts live: this process alone, a manager that looks after several nodes, or those nodes themselves
-    #[arg(long, value_enum, default_value_t = Plane::Solo)]
+    #[arg(long, value_enum, default_value_t = Plane::Managed)]
     pub(crate) plane: Plane,
     /// How many nodes there are, each a process; with --plane managed or peer
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -48,15 +51,31 @@ pub(crate) struct Options {
     /// How many tellers move money at the same time
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) tellers: u32,
-    /// How long they work: 500ms, 10s, 2m
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
-    pub(crate) run_for: Duration,
+    /// How long they work: 500ms, 10s, 2m; on a terminal with several nodes until you press q, else for 20s, unless told otherwise
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    run_for: Option<Duration>,
     /// Print one line of JSON instead of the summary; progress goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl Options {
+    /// How long they work, where nobody is asked.
+    pub(crate) fn run_for(&self) -> Duration {
+        self.run_for.unwrap_or(USUAL)
+    }
+
+    /// What is done to the cluster: by the keys of a terminal, by keys that are pressed for the user, or what was asked for.
+    pub(crate) fn direction(&self) -> Direction {
+        if self.json || !self.faults.is_empty() {
+            return Direction::Faults(self.run_for());
+        }
+        if io::stdin().is_terminal() && io::stdout().is_terminal() {
+            return Direction::Keys(self.run_for);
+        }
+        Direction::Script(self.run_for())
+    }
+
     /// What cannot be said of a single argument.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.sensors.is_none() {
@@ -67,7 +86,7 @@ impl Options {
                 "sensors need several nodes: add --plane peer or --plane managed".to_owned(),
             );
         }
-        if self.run_for < sensors::SHORTEST {
+        if self.run_for() < sensors::SHORTEST {
             let shortest = sensors::SHORTEST;
             return Err(format!(
                 "sensors report once a second: give them --for {shortest:?} at least"
@@ -75,6 +94,19 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// How long they work unless told otherwise.
+const USUAL: Duration = Duration::from_secs(20);
+
+/// Who says what is done to the cluster, and for how long.
+pub(crate) enum Direction {
+    /// What was asked for when it was started.
+    Faults(Duration),
+    /// Whoever sits at the terminal; until told to stop if there is no time.
+    Keys(Option<Duration>),
+    /// The same keys, pressed one after the other.
+    Script(Duration),
 }
 
 /// Who decides where accounts live.
@@ -131,6 +163,10 @@ Tellers withdraw from one account and deposit to another, as fast as answers com
 that nobody visits are stopped and their state is saved; other entities panic on purpose. In
 the end every account is asked for its balance, which must be what was acknowledged.
 
+On a terminal, keys do things to the nodes: k kills one, a adds one, p pauses one and lets it go
+on, d asks one to leave, q ends the demo. Without a terminal, and unless --fault or --json is
+there, these keys are pressed for you. The dashboard shows the same in a browser.
+
 With nodes that were killed, the summary has the time of each failover: the longest time in
 which any teller got no answer, from the kill until the next one. What was failed meanwhile
 counts as no answer, and so does all that the cluster did besides: it is never less than the
@@ -152,13 +188,14 @@ Exit code: 0 if every check held, 1 if one did not, 2 for arguments that make no
 
 Examples:
   ostrakon demo
-  ostrakon demo --accounts 100000 --tellers 256 --for 1m
+  ostrakon demo --plane peer --nodes 5
+  ostrakon demo --plane solo --accounts 100000 --tellers 256 --for 1m
   ostrakon demo --plane managed --nodes 3 --for 30s --fault kill-node
   ostrakon demo --plane peer --nodes 3 --for 30s --fault kill-node
   ostrakon demo --plane peer --nodes 8 --sensors 100000 --for 60s
   ostrakon demo --plane managed --for 60s --fault replace-node --rounds 30
   ostrakon demo --plane managed --for 40s --failover lease --fault cut-node --namespaces
-  ostrakon demo --for 3s --json | jq .messages_per_second";
+  ostrakon demo --plane solo --for 3s --json | jq .messages_per_second";
 
 #[cfg(test)]
 mod tests {

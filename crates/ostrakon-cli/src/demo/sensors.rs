@@ -53,7 +53,7 @@ pub(crate) async fn run(options: &Options, sensors: u32) -> anyhow::Result<Repor
     );
     let plan = Plan {
         began: Instant::now(),
-        run_for: options.run_for,
+        run_for: options.run_for(),
     };
     let reporting = tokio::spawn(Arc::clone(&gateway).bring_in(plan));
     let disturbed = tokio::select! {

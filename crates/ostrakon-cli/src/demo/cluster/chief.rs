@@ -14,6 +14,13 @@ pub(crate) struct Chief {
 }
 
 impl Chief {
+    /// Where its dashboard is, if this process can reach it.
+    pub(super) fn dashboard(&self) -> Option<String> {
+        let rest = self.child.said_behind("admin API at ")?;
+        let (url, _) = rest.split_once(';')?;
+        url.starts_with("http://").then(|| url.to_owned())
+    }
+
     /// Starts a manager at this address; one that comes back has the address that it had.
     pub(super) async fn start(
         options: &Options,
@@ -51,7 +58,7 @@ impl Chief {
             arguments.extend(["--lease-profile".to_owned(), "fast".to_owned()]);
         }
         arguments.extend(place.tls_arguments());
-        let child = Child::start(&place, &arguments)?;
+        let child = Child::start(&place, &arguments, site.token())?;
         let started = child.said("manager", BEGINNING).await;
         started.with_context(|| format!("{name} did not start"))?;
         Ok(Self {

@@ -14,6 +14,8 @@ use tokio::{
 
 use super::Place;
 
+/// Where a process finds the token of its operators.
+pub(crate) const TOKEN: &str = "OSTRAKON_ADMIN_TOKEN";
 /// How long a child may take to leave.
 const LEAVING: Duration = Duration::from_secs(40);
 
@@ -25,10 +27,12 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn start(place: &Place, arguments: &[String]) -> anyhow::Result<Self> {
+    /// Whoever has the token may say what such a process shall do.
+    pub(crate) fn start(place: &Place, arguments: &[String], token: &str) -> anyhow::Result<Self> {
         let mut process = place
             .program()?
             .args(arguments)
+            .env(TOKEN, token)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -66,6 +70,13 @@ impl Child {
         let said = self.said.borrow();
         let mut latest = said.iter().rev();
         latest.find_map(|line| words.iter().find(|word| line == *word).copied())
+    }
+
+    /// What follows these words in the first line that has them.
+    pub(crate) fn said_behind(&self, words: &str) -> Option<String> {
+        let said = self.said.borrow();
+        let found = said.iter().find_map(|line| line.split_once(words));
+        found.map(|(_, rest)| rest.to_owned())
     }
 
     /// Ends when it says more than it has said when this was called.

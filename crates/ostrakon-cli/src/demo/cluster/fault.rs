@@ -63,12 +63,7 @@ impl Fault {
                 node.child.end().await;
                 Ok(())
             }
-            Self::AddNode => {
-                let name = format!("node-{}", cluster.nodes.len() + 1);
-                let node = cluster.start_node(name, "1").await?;
-                cluster.nodes.push(node);
-                Ok(())
-            }
+            Self::AddNode => cluster.add_one().await,
             Self::RollNodes => cluster.roll("2").await,
             Self::RollBack => cluster.roll("0").await,
             Self::PauseManager => {
@@ -105,7 +100,7 @@ impl Cluster<'_> {
     }
 
     /// Returns the name of the node that is no more.
-    async fn kill(&mut self, number: usize) -> anyhow::Result<String> {
+    pub(super) async fn kill(&mut self, number: usize) -> anyhow::Result<String> {
         self.first()?;
         self.shift.node_is_killed();
         let mut node = self.nodes.remove(number);
@@ -216,7 +211,11 @@ impl Cluster<'_> {
     }
 
     /// A node that comes back is where it was.
-    async fn start_node(&mut self, name: String, version: &str) -> anyhow::Result<Member> {
+    pub(super) async fn start_node(
+        &mut self,
+        name: String,
+        version: &str,
+    ) -> anyhow::Result<Member> {
         let is_new = self.homes.iter().all(|(of, _)| *of != name);
         if is_new && !self.homes.is_empty() {
             let place = self.site.place(Role::Node, &name).await?;

@@ -5,7 +5,7 @@ use ostrakon_tls::Role;
 
 use super::{
     BEGINNING, Chief, Child, Line, Site,
-    serve::{FOLLOWS, LEADS, LEARNS, VOTES},
+    serve::{DASHBOARD, FOLLOWS, LEADS, LEARNS, VOTES},
 };
 
 /// A node's process, and its lines to the managers.
@@ -71,10 +71,15 @@ impl Member {
             arguments.push("--sensors".to_owned());
         }
         arguments.extend(place.tls_arguments());
-        let child = Child::start(&place, &arguments)?;
+        let child = Child::start(&place, &arguments, site.token())?;
         let joined = child.said("ready", BEGINNING).await;
         joined.with_context(|| format!("{name} did not join"))?;
         Ok(Self { name, child, lines })
+    }
+
+    /// Where its dashboard is, if it has one.
+    pub(super) fn dashboard(&self) -> Option<String> {
+        self.child.said_behind(DASHBOARD)
     }
 
     /// Whether it decides for all.

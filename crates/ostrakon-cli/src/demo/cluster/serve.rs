@@ -5,6 +5,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use anyhow::Context;
 use clap::Args;
 use ostrakon::{Hosting, LeaseTiming, Managed, Node, NodeBuilder, Peers, Security, Seeds};
+use ostrakon_admin::{Admin, AdminSettings, Token};
 use ostrakon_tls::Files;
 use tokio::{
     io::AsyncReadExt,
@@ -13,6 +14,7 @@ use tokio::{
 
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
+use super::child::TOKEN;
 use crate::demo::{
     account::{Account, Books},
     journal::Journal,
@@ -25,6 +27,9 @@ pub(crate) const FOLLOWS: &str = "follows";
 /// What it says when it begins to vote on who decides, and when it ends.
 pub(crate) const VOTES: &str = "votes";
 pub(crate) const LEARNS: &str = "learns";
+
+/// What it says of where its dashboard is.
+pub(crate) const DASHBOARD: &str = "dashboard ";
 
 /// The arguments of `ostrakon demo-node`.
 #[derive(Args, Debug)]
@@ -107,6 +112,30 @@ impl MemberOptions {
     }
 }
 
+impl MemberOptions {
+    /// Where nodes look after their cluster themselves, each shows it; but not to other hosts.
+    async fn show(&self, node: &Node) -> anyhow::Result<Option<Admin>> {
+        let Some(desk) = node.desk() else {
+            return Ok(None);
+        };
+        if self.tls_dir.is_some() {
+            return Ok(None);
+        }
+        let token = std::env::var(TOKEN).ok();
+        let token = token.map(|token| Token::new(&token).context(TOKEN));
+        let settings = AdminSettings {
+            cluster: self.cluster.clone(),
+            manager: self.name.clone(),
+            token: token.transpose()?,
+            ..AdminSettings::default()
+        };
+        let admin = Admin::start(desk.clone(), settings).await;
+        let admin = admin.context("cannot show the cluster")?;
+        println!("{DASHBOARD}http://{}", admin.address());
+        Ok(Some(admin))
+    }
+}
+
 /// Says whenever this node begins to decide for all, or to vote on it, and when it ends, where nodes do so.
 async fn say_what_it_does(node: Node) {
     let (Some(mut leading), Some(mut desk)) = (node.leading(), node.desk().cloned()) else {
@@ -165,6 +194,7 @@ async fn serve(options: &MemberOptions) -> anyhow::Result<()> {
         .start()
         .await
         .context("cannot start the node")?;
+    let _admin = options.show(&node).await?;
     println!("ready");
     tokio::spawn(say_what_it_does(node.clone()));
     let mut input = tokio::io::stdin();

@@ -3,6 +3,8 @@
 //! Each process gets a [`Place`] there: the host that it is, and what it needs to prove who it is.
 
 use std::{
+    fs::File,
+    io::Read,
     net::{IpAddr, Ipv4Addr, TcpListener},
     path::PathBuf,
 };
@@ -23,6 +25,7 @@ pub(crate) struct Site {
     certificates: Option<Certificates>,
     network: Option<Network>,
     has_sensors: bool,
+    token: String,
 }
 
 impl Site {
@@ -40,11 +43,17 @@ impl Site {
             certificates,
             network,
             has_sensors: options.sensors.is_some(),
+            token: token()?,
         })
     }
 
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// Whoever has it may say what the cluster shall do.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
     }
 
     /// Whether its nodes host sensors instead of accounts.
@@ -94,6 +103,14 @@ impl Site {
             name,
         ))?)
     }
+}
+
+/// One that nobody can guess.
+fn token() -> anyhow::Result<String> {
+    let mut random = [0; 16];
+    let source = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+    source.context("cannot make a token")?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Where one process is.

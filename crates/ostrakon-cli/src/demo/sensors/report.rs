@@ -120,7 +120,7 @@ impl Report {
             },
             nodes: options.nodes,
             cores: available_parallelism().map_or(1, NonZero::get),
-            seconds: options.run_for.as_secs_f64(),
+            seconds: options.run_for().as_secs_f64(),
             shards: super::SHARDS,
             shards_per_node_min: fewest,
             shards_per_node_max: most,
