@@ -14,6 +14,21 @@ use crate::child;
 /// Package, the program on `PATH` (or absolute file) that shows it is there, what needs it.
 const NEEDED: &[(&str, &str, &str)] = &[
     (
+        "chromium",
+        "chromium",
+        "the dashboard is tested in a browser",
+    ),
+    (
+        "chromium-driver",
+        "chromedriver",
+        "the dashboard is tested in a browser",
+    ),
+    (
+        "curl",
+        "curl",
+        "the gateway is tried as programs in other languages use it",
+    ),
+    (
         "iproute2",
         "ip",
         "the fault tests cut a node off in network namespaces",

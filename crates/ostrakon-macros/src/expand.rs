@@ -1,4 +1,4 @@
-//! What is generated: the block as written, its message, its `Entity` impl and its ref.
+//! What is generated: the block as written, its message, its `Entity` impl, its ref, and its methods by name.
 //!
 //! Everything is named in full (`::ostrakon`, `::core`), because the names in scope are the user's. Local variables have
 //! mixed-site hygiene, so that no argument can shadow them. Code that can fail to compile because of what the user wrote
@@ -6,6 +6,7 @@
 
 mod entity;
 mod message;
+mod methods;
 mod refs;
 
 use proc_macro2::{Span, TokenStream};
@@ -19,11 +20,13 @@ pub(crate) fn expand(entity: &EntityImpl) -> TokenStream {
     let message = message::message(entity);
     let implementation = entity::entity(entity);
     let refs = refs::refs(entity);
+    let methods = methods::methods(entity);
     quote! {
         #item
         #message
         #implementation
         #refs
+        #methods
     }
 }
 

@@ -65,6 +65,7 @@ use proc_macro::TokenStream;
 /// - `impl Entity for Account`.
 /// - `AccountRef` with a method for each message, plus `tell`, `within`, `id` and `AsRef<EntityRef<Account>>`.
 /// - `AccountTell`, what `tell` gives: the same methods without an answer, except the streaming ones.
+/// - `impl Methods for Account`: the same methods by name, for gateways. Until one is used it is not compiled into anything.
 ///
 /// The ref's methods have the docs and the visibility of the originals. The types themselves are `pub`, so that they are
 /// never more private than the entity; how far they reach is for the module to say.

@@ -18,6 +18,7 @@ mod lease;
 mod link;
 mod lock;
 mod managed;
+mod methods;
 mod node;
 #[cfg(feature = "peers")]
 mod peers;
@@ -48,6 +49,7 @@ pub use host::timers::Timer;
 pub use hosting::Hosting;
 pub use link::Limits;
 pub use managed::Managed;
+pub use methods::{MethodCaller, MethodList, Methods};
 pub use node::{LeaveError, Location, Node};
 pub use ostrakon_core::{
     CustomHash, EntityId, EntityKind, Epoch, GroupName, Incarnation, InvalidId, InvalidShardCount,
@@ -67,6 +69,32 @@ pub use topic::Topic;
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
 pub use trace::{InvalidTraceContext, TraceContext};
 pub use watchdog::Strictness;
+
+/// The book in `docs/`: its snippets are examples like any other.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/concepts.md")]
+    mod concepts {}
+    #[doc = include_str!("../../../docs/faq.md")]
+    mod faq {}
+    #[doc = include_str!("../../../docs/from-akka-pekko.md")]
+    mod from_akka_pekko {}
+    #[doc = include_str!("../../../docs/from-casty.md")]
+    mod from_casty {}
+    #[doc = include_str!("../../../docs/from-orleans.md")]
+    mod from_orleans {}
+    #[doc = include_str!("../../../docs/from-shardcake.md")]
+    mod from_shardcake {}
+    #[doc = include_str!("../../../docs/managed.md")]
+    mod managed {}
+    #[doc = include_str!("../../../docs/start-managed.md")]
+    mod start_managed {}
+    #[cfg(feature = "peers")]
+    #[doc = include_str!("../../../docs/start-peer.md")]
+    mod start_peer {}
+    #[doc = include_str!("../../../docs/start-solo.md")]
+    mod start_solo {}
+}
 
 /// What generated code needs. Not for people.
 #[doc(hidden)]

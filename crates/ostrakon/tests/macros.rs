@@ -6,6 +6,9 @@
     reason = "entities of a test are part of the test"
 )]
 
+#[path = "macros/methods.rs"]
+mod methods;
+
 use std::{
     collections::VecDeque,
     pin::Pin,

@@ -145,7 +145,8 @@ fn head(method: &Method) -> TokenStream {
     }
 }
 
-fn message(entity: &EntityImpl, method: &Method, reply: &TokenStream) -> TokenStream {
+/// The message of a method, made of variables that are called like its arguments.
+pub(super) fn message(entity: &EntityImpl, method: &Method, reply: &TokenStream) -> TokenStream {
     let enum_name = entity.generated("Message");
     let variant = &method.variant;
     let names = method.arguments().map(|(name, _)| name);
