@@ -1,8 +1,10 @@
 //! `Front`: whose cluster the admin API shows, that of a manager or that of a peer.
 
-use ostrakon_core::PlannedMove;
+use std::collections::BTreeMap;
+
+use ostrakon_core::{NodeName, PlannedMove};
 use ostrakon_council::{PeerDesk, Quorum};
-use ostrakon_manager::{Desk, Wish};
+use ostrakon_manager::{Desk, NodeVitals, Wish};
 use ostrakon_tls::Role;
 
 use crate::problem::Problem;
@@ -50,6 +52,22 @@ impl Front {
         match self {
             Self::Manager(_) => None,
             Self::Peer(desk) => Some(desk.quorum()),
+        }
+    }
+
+    /// What the nodes are doing.
+    pub(crate) async fn vitals(&self) -> Vec<NodeVitals> {
+        match self {
+            Self::Manager(desk) => desk.vitals(),
+            Self::Peer(desk) => desk.vitals().await,
+        }
+    }
+
+    /// How much the silence of each node speaks against it, where somebody listens.
+    pub(crate) async fn phis(&self) -> BTreeMap<NodeName, f64> {
+        match self {
+            Self::Manager(_) => BTreeMap::new(),
+            Self::Peer(desk) => desk.phis().await,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The admin API of a Shard Manager, or of a peer: JSON over HTTP, for operators and their tools.
 //!
 //! ```text
+//!   GET  /                                                       the dashboard, for browsers
 //!   GET  /v1/status  /v1/nodes  /v1/shards  /v1/assignments      what is
+//!   GET  /v1/load                                                what the nodes are doing, for people to look at
 //!   GET  /v1/events  /v1/events/stream  /v1/explain              what has happened, and why
 //!   POST /v1/nodes/{name}/drain  /v1/rebalance  …                what shall be
 //! ```
@@ -17,10 +19,12 @@ mod asked;
 mod assignments;
 mod changes;
 mod cursor;
+mod dashboard;
 mod events;
 mod explanation;
 mod front;
 mod guard;
+mod load;
 mod node;
 mod office;
 mod planned_round;
@@ -38,6 +42,7 @@ pub use changes::{DeathNotice, TakenUp};
 pub use events::EventPage;
 pub use explanation::Explanation;
 pub use front::Front;
+pub use load::{HotEntity, HotShard, Load, NodeLoad};
 pub use node::{Node, Nodes};
 pub use planned_round::{Planned, PlannedRound};
 pub use problem::Problem;

@@ -14,19 +14,22 @@ use axum::{
 };
 
 use crate::{
-    assignments, changes, events, explanation, guard, node, office::Office, probes,
-    problem::Problem, shard, status,
+    assignments, changes, dashboard, events, explanation, guard, load, node, office::Office,
+    probes, problem::Problem, shard, status,
 };
 
 type Route = (&'static str, MethodRouter<Arc<Office>>);
 
 fn reads() -> Vec<Route> {
     vec![
+        ("/", get(dashboard::page)),
+        ("/dashboard/{file}", get(dashboard::file)),
         ("/v1/status", get(status::get)),
         ("/v1/nodes", get(node::list)),
         ("/v1/nodes/{name}", get(node::get)),
         ("/v1/shards", get(shard::list)),
         ("/v1/assignments", get(assignments::get)),
+        ("/v1/load", get(load::get)),
         ("/v1/events", get(events::page)),
         ("/v1/events/stream", get(events::stream)),
         ("/v1/explain", get(explanation::of_entity)),

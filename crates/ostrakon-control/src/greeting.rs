@@ -20,7 +20,7 @@ use crate::frame::{self, FrameError, Framed, quoted};
 const MAGIC: [u8; 8] = *b"OSTRKNM\x01";
 /// The versions of this conversation that we speak.
 const OLDEST: u16 = 1;
-const NEWEST: u16 = 1;
+pub(crate) const NEWEST: u16 = 2;
 /// The largest greeting.
 const MOST: usize = 16 << 10;
 /// How long a caller that is refused may take to read why.
@@ -96,6 +96,23 @@ pub(crate) struct Welcome {
     pub(crate) address: Option<Address>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<u64>,
+    /// The newest version that it speaks. Who does not say so is of a time when there was one.
+    #[serde(default = "first_version")]
+    pub(crate) version: u16,
+}
+
+fn first_version() -> u16 {
+    1
+}
+
+/// Somebody who was dialed and has let us in.
+pub struct Dialed {
+    /// The connection.
+    pub wire: Box<dyn Wire>,
+    /// What it calls itself.
+    pub name: String,
+    /// The newest version of the conversation that both speak.
+    pub version: u16,
 }
 
 /// Why there is no conversation.
@@ -128,7 +145,8 @@ pub async fn dial(
     hello: &Hello,
     within: Duration,
 ) -> Result<(Box<dyn Wire>, String), GreetingError> {
-    dial_role(Role::Manager, address, security, hello, within).await
+    let dialed = dial_role(Role::Manager, address, security, hello, within).await?;
+    Ok((dialed.wire, dialed.name))
 }
 
 /// The same, where whoever answers has a certificate of this role: among peers it is [`Role::Node`].
@@ -138,9 +156,13 @@ pub async fn dial_role(
     security: &Security,
     hello: &Hello,
     within: Duration,
-) -> Result<(Box<dyn Wire>, String), GreetingError> {
+) -> Result<Dialed, GreetingError> {
     let (wire, welcome) = introduce(role, address, security, hello, within).await?;
-    Ok((wire, welcome.name))
+    Ok(Dialed {
+        wire,
+        name: welcome.name,
+        version: welcome.version.min(NEWEST),
+    })
 }
 
 /// Says who we are to whoever is at this address, and hears who that is.
@@ -226,6 +248,7 @@ pub async fn greet(
             name: manager.to_owned(),
             address: None,
             session: None,
+            version: NEWEST,
         },
     };
     let seated = answerer.receive(stream, security, within).await?;
@@ -362,3 +385,6 @@ async fn refuse(mut wire: Box<dyn Wire>, reason: String) {
     };
     let _ = tokio::time::timeout(FAREWELL, farewell).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ mod peer_words;
 
 pub use conversation::{Conversation, Ended, Mouth};
 pub use frame::{FrameError, Framed, MOST};
-pub use greeting::{Caller, GreetingError, Hello, Seat, dial, dial_role, greet};
-pub use message::{FromManager, FromNode, Words};
+pub use greeting::{Caller, Dialed, GreetingError, Hello, Seat, dial, dial_role, greet};
+pub use message::{FromManager, FromNode, HotEntity, HotShard, Vitals, Words};
 pub use peer_greeting::{Guest, Peer, PeerHello};
 pub use peer_words::PeerWords;

@@ -1,11 +1,14 @@
 //! What nodes and managers say to each other once they are connected.
 //!
 //! Whatever is added later gets a new variant: a side that does not know it ends the connection with a reason, and the versions in
-//! the greeting keep that from happening.
+//! the greeting keep that from happening: nobody says what is [newer](FromNode::since) than what both speak.
+
+mod vitals;
 
 use ostrakon_core::{Entry, Index, Snapshot, ToCoordinator, ToRegion};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use self::vitals::{HotEntity, HotShard, Vitals};
 use crate::frame;
 
 /// What one side says, and how much of it may come.
@@ -40,6 +43,18 @@ pub enum FromNode {
     },
     /// It is still there.
     Pong,
+    /// What it is doing, for people to look at.
+    Vitals(Box<Vitals>),
+}
+
+impl FromNode {
+    /// The first version of the conversation in which this can be said.
+    pub fn since(&self) -> u16 {
+        match self {
+            Self::Say(_) | Self::Follow { .. } | Self::Pong => 1,
+            Self::Vitals(_) => 2,
+        }
+    }
 }
 
 /// From a manager.

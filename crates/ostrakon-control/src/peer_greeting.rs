@@ -9,7 +9,7 @@ use ostrakon_tls::{Role, Security, Wire};
 use tokio::net::TcpStream;
 
 use crate::greeting::{
-    Answerer, Caller, GreetingError, IntroducedSeat, Introduction, Seat, Welcome, introduce,
+    Answerer, Caller, GreetingError, IntroducedSeat, Introduction, NEWEST, Seat, Welcome, introduce,
 };
 
 /// Who a peer says it is, whether it dials or answers.
@@ -89,6 +89,7 @@ impl PeerHello {
                 name: self.name.as_str().to_owned(),
                 address: Some(self.address.clone()),
                 session: Some(self.session),
+                version: NEWEST,
             },
         };
         let seated = answerer.receive(stream, security, within).await?;

@@ -178,6 +178,11 @@ impl Topology {
         self.view.get(name)
     }
 
+    /// How much the silence of each neighbour that this node listens to speaks against it at `now`, for people to look at.
+    pub fn phis(&self, now: Time) -> impl Iterator<Item = (&NodeName, f64)> {
+        self.watches.phis(now)
+    }
+
     /// The cluster that this node has joined or formed; it must serve nothing before.
     pub const fn cluster(&self) -> Option<ClusterId> {
         match &self.phase {

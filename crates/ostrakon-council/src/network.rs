@@ -19,6 +19,8 @@ pub(crate) enum Call {
     Raft(RaftRequest),
     /// In the name of an operator; answered by an [`Answer`].
     Operator(Asked),
+    /// What the nodes are doing; answered by a list of [`NodeVitals`](ostrakon_manager::NodeVitals).
+    Vitals,
 }
 
 impl Calls for Network {
@@ -52,6 +54,7 @@ pub(crate) async fn answer(log: &RaftLog, desk: &Desk, request: &[u8]) -> Vec<u8
             let answer: Answer = asked.ask(desk).await.map_err(Into::into);
             rmp_serde::to_vec_named(&answer)
         }
+        Ok(Call::Vitals) => rmp_serde::to_vec_named(&desk.vitals()),
         Err(error) => {
             tracing::warn!(%error, "a call of another peer cannot be read");
             return Vec::new();

@@ -5,13 +5,14 @@
 //! passed on again, and nobody waits longer than [`PATIENCE`].
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Weak},
     time::Duration,
 };
 
 use ostrakon_core::{NodeName, PlannedMove, TopologySnapshot};
-use ostrakon_manager::{Desk, Wish, WishError};
-use ostrakon_peers::{CallError, Peer, Wires};
+use ostrakon_manager::{Desk, NodeVitals, Wish, WishError};
+use ostrakon_peers::{CallError, Peer, Suspicions, Wires};
 use ostrakon_raft::{Members, RaftLog, Voice};
 use thiserror::Error;
 use tokio::{
@@ -27,6 +28,8 @@ use crate::{
 
 /// How long an answer may take, the time without a leader included. Less than whoever asks over the admin API waits.
 const PATIENCE: Duration = Duration::from_secs(6);
+/// How long whoever leads may take to say what the nodes are doing.
+const GLANCE: Duration = Duration::from_secs(1);
 /// How long to wait before somebody is asked again who leads.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -39,6 +42,7 @@ pub struct PeerDesk {
     members: watch::Receiver<Members>,
     topology: watch::Receiver<TopologySnapshot>,
     wires: Wires,
+    suspicions: Suspicions,
 }
 
 /// Why a wish was not taken up, or is not known to have been.
@@ -66,6 +70,7 @@ impl PeerDesk {
             members: log.members(),
             topology: peer.topology(),
             wires: peer.wires().clone(),
+            suspicions: peer.suspicions(),
         }
     }
 
@@ -102,6 +107,25 @@ impl PeerDesk {
             Done::Plan(plan) => Ok(plan.into_iter().map(|planned| planned.0).collect()),
             Done::TakenUp => Ok(Vec::new()),
         }
+    }
+
+    /// What the nodes are doing, as they last said. They tell those who vote; a peer that does not asks whoever leads, and knows nothing if that does not
+    /// answer.
+    pub async fn vitals(&self) -> Vec<NodeVitals> {
+        if self.votes() {
+            return self.desk.vitals();
+        }
+        let asked = async {
+            let call = rmp_serde::to_vec_named(&Call::Vitals).ok()?;
+            let answer = self.wires.call(&self.leader()?.address, call, GLANCE).await;
+            rmp_serde::from_slice(&answer.ok()?).ok()
+        };
+        asked.await.unwrap_or_default()
+    }
+
+    /// How much the silence of each neighbour that this peer listens to speaks against it at this moment.
+    pub async fn phis(&self) -> BTreeMap<NodeName, f64> {
+        self.suspicions.phis().await
     }
 
     /// Asks whoever leads, until somebody does. Nobody is asked twice who may have taken it up.

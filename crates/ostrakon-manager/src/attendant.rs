@@ -1,7 +1,7 @@
 //! `Attendant`: listens to callers that have been greeted.
 //!
-//! By whom they were greeted, and where, is not its business. What they say goes to the engine; whoever says what only somebody else may
-//! say is hung up on.
+//! By whom they were greeted, and where, is not its business. What they say goes to the engine, except what is only for people, which goes to
+//! the board; whoever says what only somebody else may say is hung up on.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use ostrakon_control::{Caller, Conversation, Ended, FrameError, FromManager, Fro
 use ostrakon_core::{NodeName, ToCoordinator};
 use tokio::sync::mpsc;
 
-use crate::{engine::Input, view::View};
+use crate::{board::Board, engine::Input, view::View};
 
 /// How long a caller may be silent; it is asked much more often whether it is there.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -25,14 +25,20 @@ pub(crate) struct Attendant {
     inputs: mpsc::Sender<Input>,
     /// Who is registered.
     view: Arc<RwLock<View>>,
+    board: Arc<Board>,
 }
 
 impl Attendant {
-    pub(crate) fn new(inputs: mpsc::Sender<Input>, view: Arc<RwLock<View>>) -> Self {
+    pub(crate) fn new(
+        inputs: mpsc::Sender<Input>,
+        view: Arc<RwLock<View>>,
+        board: Arc<Board>,
+    ) -> Self {
         Self {
             next_line: AtomicU64::new(1),
             inputs,
             view,
+            board,
         }
     }
 
@@ -58,9 +64,18 @@ impl Attendant {
         tracing::info!(%name, "a caller has connected");
         let heard = |words: FromNode| {
             self.may_say(&name, seat, &words)?;
+            let words = match words {
+                FromNode::Vitals(vitals) => {
+                    self.board.note(line, &name, vitals);
+                    // To the engine it is a sign of life like any other.
+                    FromNode::Pong
+                }
+                FromNode::Say(_) | FromNode::Follow { .. } | FromNode::Pong => words,
+            };
             Ok(Input::Heard { line, words })
         };
         let ended = conversation.run(PATIENCE, &self.inputs, heard).await;
+        self.board.forget(line);
         if matches!(&ended, Ended::Closed | Ended::Frame(FrameError::Broken(_))) {
             tracing::info!(%name, reason = %ended, "a caller has gone");
         } else {
@@ -73,8 +88,15 @@ impl Attendant {
 
     /// Whether a caller may say this; else why not.
     fn may_say(&self, name: &NodeName, seat: Seat, words: &FromNode) -> Result<(), String> {
-        let FromNode::Say(message) = words else {
-            return Ok(());
+        let message = match words {
+            FromNode::Say(message) => message,
+            FromNode::Vitals(_) if seat != Seat::Node => {
+                return Err("a client speaks as a node does".to_owned());
+            }
+            FromNode::Vitals(vitals) if !vitals.is_bounded() => {
+                return Err("it names more of what is hot than it may".to_owned());
+            }
+            FromNode::Vitals(_) | FromNode::Follow { .. } | FromNode::Pong => return Ok(()),
         };
         // Whoever sends messages may want a shard to have an owner.
         if seat != Seat::Node && !matches!(message, ToCoordinator::Wanted { .. }) {

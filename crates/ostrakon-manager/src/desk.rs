@@ -6,7 +6,11 @@ use ostrakon_core::{NodeName, PlannedMove, Policy, Rebalancing};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::{engine::Input, view::View};
+use crate::{
+    board::{Board, NodeVitals},
+    engine::Input,
+    view::View,
+};
 
 /// Where operators look and wish. Cheap to clone.
 #[derive(Clone)]
@@ -15,6 +19,7 @@ pub struct Desk {
     pub(crate) inputs: mpsc::Sender<Input>,
     /// The number of the next event.
     pub(crate) events: watch::Receiver<u64>,
+    pub(crate) board: Arc<Board>,
 }
 
 /// What an operator wants.
@@ -74,6 +79,11 @@ impl Desk {
     /// The cluster as it is now. Hold it for a moment only: the manager waits meanwhile.
     pub fn view(&self) -> RwLockReadGuard<'_, View> {
         self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the nodes that are connected here are doing, by name, as they last said.
+    pub fn vitals(&self) -> Vec<NodeVitals> {
+        self.board.all()
     }
 
     /// Follows events: the value is the number of the next one, which [`View::events`] takes.

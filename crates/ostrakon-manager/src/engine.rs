@@ -103,6 +103,8 @@ impl Engine {
             let pause = self.pause();
             tokio::select! {
                 input = inputs.recv() => match input {
+                    // Thousands of nodes give a sign of life every second, and nothing comes of it that anybody could be shown.
+                    Some(Input::Heard { words: FromNode::Pong, .. }) => continue,
                     Some(input) => self.take(input),
                     None => return,
                 },
@@ -182,7 +184,7 @@ impl Engine {
 
     fn hear(&mut self, line: u64, words: FromNode) {
         match words {
-            FromNode::Pong => {}
+            FromNode::Pong | FromNode::Vitals(_) => {}
             FromNode::Follow { behind } => self.follow(line, behind),
             FromNode::Say(message) => {
                 if let Some(run) = speaker(&message) {

@@ -11,6 +11,7 @@
 //! believe to lead do no harm: the log takes the word of one of them only.
 
 mod attendant;
+mod board;
 mod desk;
 mod door;
 mod engine;
@@ -22,6 +23,7 @@ mod settings;
 mod switchboard;
 mod view;
 
+pub use board::NodeVitals;
 pub use desk::{Desk, Wish, WishError};
 pub use event::{ClusterEvent, Happening};
 pub use manager::{Manager, StartError};

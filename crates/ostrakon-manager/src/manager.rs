@@ -19,6 +19,7 @@ use tokio::{
 use crate::{
     Desk, ManagerSettings,
     attendant::Attendant,
+    board::Board,
     door::Door,
     engine::{Engine, EngineParts, Input},
     keeper::{self, Keeper},
@@ -150,6 +151,7 @@ impl Manager {
             applied,
             events,
         });
+        let board = Arc::new(Board::default());
         let mut tasks = JoinSet::new();
         let engine = tasks.spawn(engine.run(incoming));
         tasks.spawn(keeper::watch(storage, reading, inputs.clone()));
@@ -158,11 +160,16 @@ impl Manager {
         }
         Self {
             address: None,
-            attendant: Arc::new(Attendant::new(inputs.clone(), Arc::clone(&view))),
+            attendant: Arc::new(Attendant::new(
+                inputs.clone(),
+                Arc::clone(&view),
+                Arc::clone(&board),
+            )),
             desk: Desk {
                 view,
                 inputs,
                 events: following,
+                board,
             },
             tasks,
             engine,

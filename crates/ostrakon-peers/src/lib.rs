@@ -32,6 +32,7 @@ mod port;
 mod seeds;
 mod settings;
 mod start_error;
+mod suspicions;
 mod topology_task;
 mod wires;
 
@@ -41,4 +42,5 @@ pub use peer::Peer;
 pub use seeds::Seeds;
 pub use settings::PeerSettings;
 pub use start_error::{SeedTried, StartError};
+pub use suspicions::Suspicions;
 pub use wires::{Traffic, Wires};

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    CallError, PeerSettings, StartError, Wires,
+    CallError, PeerSettings, StartError, Suspicions, Wires,
     event::{Entered, PeerEvent},
     hooks::Hooks,
     topology_task::News,
@@ -74,6 +74,11 @@ impl Peer {
     /// The connections to others, for whoever has something to ask them.
     pub fn wires(&self) -> &Wires {
         &self.wires
+    }
+
+    /// What it makes of the silence of those it listens to.
+    pub fn suspicions(&self) -> Suspicions {
+        Suspicions(self.news.clone())
     }
 
     /// Asks another peer; see [`Wires::call`].

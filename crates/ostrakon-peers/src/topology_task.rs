@@ -3,12 +3,12 @@
 //! It tells it what has happened and how late it is, says what it wants said, and publishes what it decides. Invariant: subscribers see
 //! a new snapshot exactly when the members are not what they were.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ostrakon_clock::HolderClock;
 use ostrakon_control::PeerWords;
 use ostrakon_core::{
-    Address, ClusterId, ConnectFailure, Profile, Topology, TopologyAction, TopologyInput,
+    Address, ClusterId, ConnectFailure, NodeName, Profile, Topology, TopologyAction, TopologyInput,
     TopologySnapshot,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -36,6 +36,8 @@ pub(crate) enum News {
     /// The seeds have been looked up.
     Found(Vec<Address>),
     Describe(Profile),
+    /// Somebody wants to know what the silence of others speaks for.
+    Phis(oneshot::Sender<BTreeMap<NodeName, f64>>),
     /// To leave, and to tell when that is done.
     Leave(oneshot::Sender<()>),
 }
@@ -94,12 +96,19 @@ impl TopologyTask {
                 self.seeds.found(found);
                 self.reseed();
             }
+            // Whoever asked may have gone.
+            News::Phis(answer) => drop(answer.send(self.phis())),
             News::Describe(profile) => self.step(TopologyInput::Describe(profile)),
             News::Leave(done) => {
                 self.leaving.push(done);
                 self.step(TopologyInput::Leave);
             }
         }
+    }
+
+    fn phis(&self) -> BTreeMap<NodeName, f64> {
+        let phis = self.topology.phis(self.clock.now());
+        phis.map(|(name, phi)| (name.clone(), phi)).collect()
     }
 
     fn reseed(&mut self) {

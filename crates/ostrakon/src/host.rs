@@ -7,9 +7,13 @@ pub(crate) mod cell;
 pub(crate) mod envelope;
 pub(crate) mod gate;
 mod home;
+mod hot_spots;
 mod janitor;
 pub(crate) mod kind;
+mod latencies;
+mod pulse;
 pub(crate) mod runtime;
+mod samples;
 mod slowness;
 mod stats;
 pub(crate) mod timers;
@@ -27,10 +31,12 @@ use self::{
     kind::{Factory, Kind, KindParts},
     turn::{Due, stopped},
 };
+pub(crate) use self::{latencies::Latencies, pulse::Pulse};
 use crate::{
     Entity, EntityRef, TellError,
     lease::Lease,
     link::{Arrival, Lanes, TurnedAway},
+    lock::Mutex,
     wire,
 };
 
@@ -79,7 +85,8 @@ impl<E: Entity> Host<E> {
         let open = lanes.is_none().then(|| Epoch::default().next());
         let host = Arc::new_cyclic(|host| {
             let node_name = parts.node_name.clone();
-            let kind = Arc::new(Kind::new(parts, lease, host.clone()));
+            let samples = lanes.is_some().then(Mutex::default);
+            let kind = Arc::new(Kind::new(parts, lease, samples, host.clone()));
             let homes = group
                 .count
                 .iter()

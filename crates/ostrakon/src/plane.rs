@@ -5,12 +5,14 @@
 
 mod contact;
 mod contacts;
+mod decider;
 mod driver;
 mod emptying;
 mod event;
 mod gossiped;
 mod part;
 mod place;
+mod pulses;
 mod shared;
 mod standing;
 

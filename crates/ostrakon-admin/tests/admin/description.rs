@@ -71,6 +71,7 @@ fn conforms(all: &Value, schema: &Value, value: &Value, at: &str) {
     let own = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
         Value::String(_) => "string",
         Value::Array(_) => "array",

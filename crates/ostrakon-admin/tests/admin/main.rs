@@ -4,9 +4,11 @@
 
 mod beginning;
 mod changing;
+mod dashboard;
 mod description;
 mod following;
 mod house;
+mod loading;
 mod looking;
 mod protecting;
 mod refusing;

@@ -128,7 +128,7 @@ async fn an_oversized_greeting_is_refused_before_it_is_read() {
 
 #[tokio::test]
 async fn versions_that_do_not_meet_are_refused_and_both_know_it() {
-    for versions in [[0, 2, 0, 9], [0, 0, 0, 0], [0xff; 4]] {
+    for versions in [[0, 3, 0, 9], [0, 0, 0, 0], [0xff; 4]] {
         // The rest of what it says is unread when it is refused; it hears why all the same.
         let rest = vec![7; 5000];
         let (error, answer) = says(&[MAGIC, &versions, &rest].concat()).await;

@@ -147,6 +147,12 @@ impl Watches {
         silent
     }
 
+    /// How much the silence of each speaks against it.
+    pub(super) fn phis(&self, now: Time) -> impl Iterator<Item = (&NodeName, f64)> {
+        let watched = self.watched.iter();
+        watched.map(move |(name, watch)| (name, watch.phi.phi(now)))
+    }
+
     /// This node was not running until `now`.
     pub(super) fn overslept(&mut self, now: Time) {
         self.doubt_fully();

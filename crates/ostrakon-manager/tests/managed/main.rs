@@ -16,3 +16,4 @@ mod peers;
 mod receptionist;
 mod shared;
 mod tls;
+mod vitals;

@@ -1,19 +1,20 @@
 //! The janitor: one task per kind that does what must be done while nobody sends messages.
 //!
-//! It fires timers, stops idle entities, keeps their number within the limit and publishes the counters. While the lease is over it
-//! only counts.
+//! It fires timers, stops idle entities, keeps their number within the limit, publishes the counters and takes the pulse. While the lease
+//! is over it only counts.
 
 use std::{
     sync::{Arc, Weak},
     time::Duration,
 };
 
-use ostrakon_core::Time;
+use ostrakon_core::{ShardId, Time};
 
 use super::{
     Host,
     cell::Cell,
     kind::Kind,
+    pulse::PulseTaker,
     stats::{Tabled, Totals},
 };
 use crate::{Entity, dead_letters::DeadReason, lease::Wait};
@@ -28,6 +29,7 @@ const LOOKS_BEFORE_YIELD: usize = 4096;
 
 pub(crate) async fn run<E: Entity>(host: Weak<Host<E>>, kind: Arc<Kind<E>>) {
     let mut report = Report::new(&host);
+    let mut pulses = None;
     let mut next_report = kind.now() + REPORT_PERIOD;
     let mut next_sweep = kind.sweep_period().map(|period| kind.now() + period);
     let (lease, mut wait) = (&kind.runtime.lease, Wait::default());
@@ -60,7 +62,7 @@ pub(crate) async fn run<E: Entity>(host: Weak<Host<E>>, kind: Arc<Kind<E>>) {
             }
         }
         if next_report <= now {
-            report.publish(host.totals());
+            report.publish(host.count(now, &mut pulses));
             next_report = now + REPORT_PERIOD;
         }
     }
@@ -140,7 +142,24 @@ impl<E: Entity> Host<E> {
         }
     }
 
-    pub(crate) fn totals(&self) -> Totals {
+    /// Counts what has happened; those who look after the cluster are told as well.
+    fn count(&self, now: Time, pulses: &mut Option<PulseTaker>) -> Totals {
+        let Some(samples) = &self.kind.samples else {
+            return self.totals(|_, _| {});
+        };
+        let begin = || PulseTaker::new(E::KIND, self.group.name.clone(), now);
+        let taker = pulses.get_or_insert_with(begin);
+        let totals = self.totals(|shard, handled| taker.counted(shard, handled));
+        let pulse = taker.take(now, totals, samples);
+        if let Some(node) = self.kind.node.upgrade()
+            && let Some(membership) = node.0.membership.get()
+        {
+            membership.has_pulse(pulse);
+        }
+        totals
+    }
+
+    fn totals(&self, mut each: impl FnMut(ShardId, u64)) -> Totals {
         let mut totals = Totals::default();
         for home in &self.homes {
             let table = home.table.lock();
@@ -150,7 +169,7 @@ impl<E: Entity> Host<E> {
                 queued: table.queued,
             };
             drop(table);
-            totals.add(tabled, &home.stats);
+            each(home.shard, totals.add(tabled, &home.stats));
         }
         totals
     }

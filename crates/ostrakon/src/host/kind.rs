@@ -12,7 +12,7 @@ use std::{
 use ostrakon_core::{EntityId, Time};
 use tokio::sync::Notify;
 
-use super::{Host, runtime::Runtime, slowness::Slowness, timers::Timers};
+use super::{Host, runtime::Runtime, samples::Samples, slowness::Slowness, timers::Timers};
 use crate::{
     Entity, clock::Clock, dead_letters::DeadLetters, hosting::Hosting, lease::Lease, lock::Mutex,
     node::WeakNode,
@@ -30,6 +30,8 @@ pub(crate) struct Kind<E: Entity> {
     pub(crate) timers: Timers<E>,
     pub(crate) slowness: Slowness,
     pub(crate) latency: metrics::Histogram,
+    /// For those who look after the cluster; `None` where there are none.
+    pub(crate) samples: Option<Mutex<Samples>>,
     /// Wakes the janitor before its time: a timer was set, or there are too many entities.
     pub(crate) call_janitor: Notify,
     active: AtomicUsize,
@@ -68,7 +70,12 @@ pub(crate) struct KindParts<E: Entity> {
 }
 
 impl<E: Entity> Kind<E> {
-    pub(crate) fn new(parts: KindParts<E>, lease: Arc<Lease>, host: Weak<Host<E>>) -> Self {
+    pub(crate) fn new(
+        parts: KindParts<E>,
+        lease: Arc<Lease>,
+        samples: Option<Mutex<Samples>>,
+        host: Weak<Host<E>>,
+    ) -> Self {
         Self {
             hosting: parts.hosting,
             factory: parts.factory,
@@ -85,6 +92,7 @@ impl<E: Entity> Kind<E> {
                 "kind" => E::KIND,
                 "node" => parts.node_name
             ),
+            samples,
             call_janitor: Notify::new(),
             active: AtomicUsize::new(0),
         }

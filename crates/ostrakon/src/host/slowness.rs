@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-/// One message in this many is timed.
+/// Of this many messages in a row one is timed: any of them, because whoever sends may do so in the same order again and again, and then
+/// every 32nd message would be for the same few entities.
 const SAMPLE: u32 = 32;
 
 /// Above this a hand-over between tasks costs less than what it frees.
@@ -20,7 +21,10 @@ const SLOW: Duration = Duration::from_micros(20);
 const MOST: Duration = Duration::from_micros(100);
 
 thread_local! {
-    static MESSAGES: Cell<u32> = const { Cell::new(0) };
+    /// How many messages there are up to the next that is timed, it included.
+    static LEFT: Cell<u32> = const { Cell::new(SAMPLE) };
+    /// How many of its row come after it.
+    static BEHIND: Cell<u32> = const { Cell::new(0) };
 }
 
 #[derive(Default)]
@@ -32,9 +36,12 @@ pub(crate) struct Slowness {
 impl Slowness {
     /// Whether to time the message that is next on this thread.
     pub(crate) fn samples_this() -> bool {
-        let messages = MESSAGES.get().wrapping_add(1);
-        MESSAGES.set(messages);
-        messages.is_multiple_of(SAMPLE)
+        let left = LEFT.get() - 1;
+        LEFT.set(left);
+        if left == 0 {
+            draw();
+        }
+        left == 0
     }
 
     /// A handler held the processor for this long without a wait.
@@ -51,6 +58,13 @@ impl Slowness {
     }
 }
 
+/// Chooses the next message to be timed: any of the next row.
+#[cold]
+fn draw() {
+    let next = fastrand::u32(1..=SAMPLE);
+    LEFT.set(BEHIND.replace(SAMPLE - next) + next);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +79,17 @@ mod tests {
             slowness.note(Duration::from_nanos(300));
         }
         assert!(!slowness.is_slow());
+    }
+
+    #[test]
+    fn one_message_of_each_row_is_timed_and_not_always_the_same() {
+        let timed: Vec<u32> = (0..SAMPLE * 1000)
+            .filter(|_| Slowness::samples_this())
+            .collect();
+        assert_eq!(timed.len(), 1000);
+        assert!(timed.iter().zip(0..).all(|(n, row)| n / SAMPLE == row));
+        let places: std::collections::BTreeSet<_> = timed.iter().map(|n| n % SAMPLE).collect();
+        assert_eq!(places.len(), SAMPLE as usize, "{places:?}");
     }
 
     #[test]

@@ -58,19 +58,22 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds a home. Counters are read one after the other: the sums may be off by what happens in between.
-    pub(crate) fn add(&mut self, tabled: Tabled, stats: &Stats) {
+    /// Adds a home, and returns how many messages it has handled. Counters are read one after the other: the sums may be off by what
+    /// happens in between.
+    pub(crate) fn add(&mut self, tabled: Tabled, stats: &Stats) -> u64 {
         let accepted = tabled.accepted + stats.own_accepted.get();
         let queued = tabled.queued + stats.own_queued.get();
         let waiting = queued.saturating_sub(stats.dequeued.get());
         let given_up = stats.given_up.get();
         self.active += tabled.active as u64;
-        self.handled += accepted.saturating_sub(waiting).saturating_sub(given_up);
+        let handled = accepted.saturating_sub(waiting).saturating_sub(given_up);
+        self.handled += handled;
         self.started += stats.started.get();
         self.stopped += stats.stopped.get();
         self.failed += stats.failed.get();
         self.overloaded += stats.overloaded.get();
         self.given_up += given_up;
         self.queued += waiting;
+        handled
     }
 }

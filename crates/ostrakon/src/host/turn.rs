@@ -357,6 +357,9 @@ impl<E: Entity> Turn<'_, E> {
     fn note_time(&self, began: Instant, waited: bool) {
         let took = began.elapsed();
         self.kind.latency.record(took);
+        if let Some(samples) = &self.kind.samples {
+            samples.lock().note(self.cell.key, &self.cell.id, took);
+        }
         if !waited {
             self.kind.slowness.note(took);
         }

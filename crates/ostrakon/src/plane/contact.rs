@@ -2,11 +2,13 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use ostrakon_control::{Conversation, FromManager, FromNode, GreetingError, Hello, dial_role};
-use ostrakon_tls::{Role, Security, Wire};
+use ostrakon_control::{
+    Conversation, Dialed, FromManager, FromNode, GreetingError, Hello, dial_role,
+};
+use ostrakon_tls::{Role, Security};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::Event;
+use super::{Event, decider::Decider};
 
 /// How long a manager may take to let the node in.
 const GREETING: Duration = Duration::from_secs(3);
@@ -57,17 +59,18 @@ impl Contact {
     }
 
     async fn talk(&self) -> Talk {
-        let (wire, manager) = match self.dial().await {
+        let dialed = match self.dial().await {
             Ok(dialed) => dialed,
             Err(error) => return Talk::NotBegun(error),
         };
         let began = Instant::now();
-        tracing::info!(manager, address = %self.address, "in contact with a manager");
-        let (conversation, mouth) = Conversation::<FromNode>::new(wire);
+        tracing::info!(manager = dialed.name, address = %self.address, "in contact with a manager");
+        let (conversation, mouth) = Conversation::<FromNode>::new(dialed.wire);
+        let version = dialed.version;
         let contact = Arc::clone(&self.address);
         let met = Event::Met {
             contact: Arc::clone(&contact),
-            mouth,
+            decider: Decider { mouth, version },
         };
         if self.events.send(met).await.is_err() {
             return Talk::Over;
@@ -87,7 +90,7 @@ impl Contact {
     }
 
     /// Dials each of the manager's addresses until one answers.
-    async fn dial(&self) -> Result<(Box<dyn Wire>, String), GreetingError> {
+    async fn dial(&self) -> Result<Dialed, GreetingError> {
         let looking = tokio::net::lookup_host(&*self.address);
         let found = tokio::time::timeout(GREETING, looking).await;
         let found = found.map_err(|_| GreetingError::Late(GREETING))??;

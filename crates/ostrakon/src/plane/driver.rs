@@ -15,7 +15,7 @@ use std::{
 };
 
 use ostrakon_clock::HolderClock;
-use ostrakon_control::{FromManager, FromNode, Mouth, Seat};
+use ostrakon_control::{FromManager, FromNode, Seat};
 use ostrakon_core::{
     ControlState, Entry, Incarnation, Index, NodeName, Placement, Region, RegionAction,
     RegionInput, Registration, ShardKey, Snapshot, Time, ToCoordinator, TopologySnapshot, Version,
@@ -27,8 +27,11 @@ use super::{
     Event,
     contact::Address,
     contacts::Contacts,
+    decider::Decider,
     emptying::{Emptying, Manner},
-    gossiped, shared,
+    gossiped,
+    pulses::Pulses,
+    shared,
     standing::Standing,
 };
 use crate::{lease::Lease, link::Hub};
@@ -51,7 +54,7 @@ pub(crate) struct Driver {
     region: Region,
     seat: Seat,
     state: ControlState,
-    mouths: BTreeMap<Address, Mouth<FromNode>>,
+    deciders: BTreeMap<Address, Decider>,
     troubles: BTreeMap<Address, String>,
     emptying: Emptying,
     /// When each node was last reported.
@@ -77,7 +80,10 @@ pub(crate) struct Driver {
     events: mpsc::Sender<Event>,
     standing: watch::Sender<Standing>,
     /// Who decides, as a client has heard.
-    deciders: watch::Sender<Vec<Address>>,
+    heard_of: watch::Sender<Vec<Address>>,
+    pulses: Pulses,
+    /// When those who decide are told next what the node is doing.
+    next_vitals: Time,
 }
 
 /// What a driver is made of.
@@ -89,7 +95,7 @@ pub(crate) struct DriverParts {
     pub(crate) gossip: Option<watch::Receiver<TopologySnapshot>>,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) standing: watch::Sender<Standing>,
-    pub(crate) deciders: watch::Sender<Vec<Address>>,
+    pub(crate) heard_of: watch::Sender<Vec<Address>>,
 }
 
 /// Runs a driver and its contacts apart from the user's threads, until the node is gone.
@@ -123,7 +129,7 @@ impl Driver {
             gossip,
             events,
             standing,
-            deciders,
+            heard_of,
         } = parts;
         Self {
             hub: Arc::downgrade(hub),
@@ -133,7 +139,7 @@ impl Driver {
             region: Region::new(registration, slack),
             seat,
             state: ControlState::default(),
-            mouths: BTreeMap::new(),
+            deciders: BTreeMap::new(),
             troubles: BTreeMap::new(),
             emptying: Emptying::default(),
             reported: BTreeMap::new(),
@@ -150,7 +156,9 @@ impl Driver {
             applied: watch::Sender::new(Index::default()),
             events,
             standing,
-            deciders,
+            heard_of,
+            pulses: Pulses::default(),
+            next_vitals: Time::ZERO,
         }
     }
 
@@ -165,6 +173,7 @@ impl Driver {
         while let Some(hub) = self.hub.upgrade() {
             self.step(&hub, RegionInput::Wake);
             self.refresh(&hub);
+            self.show_vitals();
             if self.is_done() {
                 return;
             }
@@ -188,11 +197,14 @@ impl Driver {
     /// It looks now and then whether the node still exists.
     fn wakes_at(&self) -> Time {
         let soon = self.clock.now() + LOOK_AGAIN;
-        let region = match self.seat {
-            Seat::Node => self.region.next_wakeup(),
-            Seat::Client => None,
-        };
-        region.map_or(soon, |wake| wake.min(soon))
+        match self.seat {
+            Seat::Node => {
+                let soon = soon.min(self.next_vitals);
+                let region = self.region.next_wakeup();
+                region.map_or(soon, |wake| wake.min(soon))
+            }
+            Seat::Client => soon,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -208,16 +220,16 @@ impl Driver {
 
     fn take(&mut self, hub: &Arc<Hub>, event: Event) {
         match event {
-            Event::Met { contact, mouth } => {
+            Event::Met { contact, decider } => {
                 let behind = self.state.applied();
-                mouth.say(FromNode::Follow { behind });
+                decider.say(FromNode::Follow { behind });
                 self.troubles.remove(&contact);
-                self.mouths.insert(contact, mouth);
+                self.deciders.insert(contact, decider);
                 self.farewell = None;
             }
             Event::Lost { contact, trouble } => self.lost(contact, trouble),
             Event::Parted { contact } => {
-                self.mouths.remove(&contact);
+                self.deciders.remove(&contact);
                 self.troubles.remove(&contact);
                 self.hurry_if_alone();
             }
@@ -232,12 +244,13 @@ impl Driver {
             }
             Event::Unreachable { node } => self.unreachable(hub, node),
             Event::Wanted { shard } => self.wanted(hub, shard),
+            Event::Pulse(pulse) => self.pulses.note(self.clock.now(), pulse),
             Event::Leave => self.leave(hub),
         }
     }
 
     fn lost(&mut self, contact: Address, trouble: String) {
-        self.mouths.remove(&contact);
+        self.deciders.remove(&contact);
         self.hurry_if_alone();
         self.troubles.insert(contact, trouble);
         let troubles = &self.troubles;
@@ -264,7 +277,7 @@ impl Driver {
 
     /// Whoever leaves does not wait for ever for a manager that is away.
     fn hurry_if_alone(&mut self) {
-        if self.leaving && self.mouths.is_empty() && self.farewell.is_none() {
+        if self.leaving && self.deciders.is_empty() && self.farewell.is_none() {
             self.farewell = Some(self.clock.now() + FAREWELL);
         }
     }
@@ -276,8 +289,8 @@ impl Driver {
             FromManager::State(snapshot) => self.restore(*snapshot),
             FromManager::Deciders(deciders) => self.meet(deciders),
             FromManager::Ping => {
-                if let Some(mouth) = self.mouths.get(contact) {
-                    mouth.say(FromNode::Pong);
+                if let Some(decider) = self.deciders.get(contact) {
+                    decider.say(FromNode::Pong);
                 }
             }
         }
@@ -287,7 +300,7 @@ impl Driver {
     fn meet(&self, deciders: Vec<String>) {
         if self.seat == Seat::Client {
             let deciders = deciders.iter().map(|address| address.as_str().into());
-            self.deciders.send_replace(deciders.collect());
+            self.heard_of.send_replace(deciders.collect());
         }
     }
 
@@ -312,9 +325,9 @@ impl Driver {
 
     fn read(&mut self, contact: &Address, behind: Index, entries: &[Entry]) {
         if behind > self.state.applied() {
-            if let Some(mouth) = self.mouths.get(contact) {
+            if let Some(decider) = self.deciders.get(contact) {
                 let behind = self.state.applied();
-                mouth.say(FromNode::Follow { behind });
+                decider.say(FromNode::Follow { behind });
             }
             return;
         }
@@ -361,8 +374,8 @@ impl Driver {
     }
 
     fn say(&self, message: &ToCoordinator) {
-        for mouth in self.mouths.values() {
-            mouth.say(FromNode::Say(message.clone()));
+        for decider in self.deciders.values() {
+            decider.say(FromNode::Say(message.clone()));
         }
     }
 

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use ostrakon_control::{FromManager, FromNode, Mouth};
+use ostrakon_control::FromManager;
 use ostrakon_core::{Epoch, NodeName, ShardKey, ToRegion};
 use ostrakon_storage::Read;
 
-use super::contact::Address;
+use super::{contact::Address, decider::Decider};
+use crate::host::Pulse;
 
 /// What has happened.
 pub(crate) enum Event {
     /// A manager can be spoken to.
-    Met {
-        contact: Address,
-        mouth: Mouth<FromNode>,
-    },
+    Met { contact: Address, decider: Decider },
     /// A manager cannot be spoken to.
     Lost { contact: Address, trouble: String },
     /// A manager is none any more.
@@ -38,6 +36,8 @@ pub(crate) enum Event {
     Unreachable { node: NodeName },
     /// Somebody waits for an entity in this shard, and nobody owns it.
     Wanted { shard: ShardKey },
+    /// What the entities of a kind have done lately.
+    Pulse(Box<Pulse>),
     /// The node wants to go.
     Leave,
 }

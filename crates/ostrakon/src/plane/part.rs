@@ -30,6 +30,7 @@ use super::{
 use crate::{
     Limits, StartError,
     builder::Services,
+    host::Pulse,
     link::{Hub, HubParts, Me, bind},
     watchdog::{self, Strictness, Watch},
 };
@@ -236,7 +237,7 @@ impl Part {
             gossip: deciders.gossip,
             events: events.clone(),
             standing,
-            deciders: heard_of,
+            heard_of,
         };
         let driver = Driver::new(hub, parts);
         driver::on_its_own_thread(driver, contacts, incoming).map_err(StartError::no_thread)?;
@@ -337,6 +338,11 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
+    /// What the entities of a kind have done lately. If there is too much to do, it is as well not known.
+    pub(crate) fn has_pulse(&self, pulse: Pulse) {
+        let _ = self.events.try_send(Event::Pulse(Box::new(pulse)));
+    }
+
     /// Hands all shards over, in good order. `false`: nobody could take them in time.
     pub(crate) async fn leave(&self) -> bool {
         let mut standing = self.standing.clone();

@@ -1,8 +1,9 @@
-//! What the driver shows: to routing the map, to everybody the members, and to whoever waits that the node has joined.
+//! What the driver shows: to routing the map, to everybody the members, to whoever waits that the node has joined, and to those who decide
+//! what the node is doing.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use ostrakon_control::Seat;
+use ostrakon_control::{FromNode, Seat};
 use ostrakon_core::{Index, MemberState, RegionInput, ShardMap};
 
 use super::{Driver, Standing};
@@ -10,6 +11,9 @@ use crate::{
     Member, MemberStatus,
     link::{Home, Hub},
 };
+
+/// How often those who decide are told what the node is doing.
+const VITALS: Duration = Duration::from_secs(1);
 
 impl Driver {
     /// Shows others what has changed.
@@ -67,6 +71,23 @@ impl Driver {
         hub.topology.mirror(members);
     }
 
+    /// Tells those who decide what the node is doing, if it is time to. It is for people: none of them decides by it.
+    pub(super) fn show_vitals(&mut self) {
+        let now = self.clock.now();
+        if self.seat == Seat::Client || now < self.next_vitals {
+            return;
+        }
+        self.next_vitals = now + VITALS;
+        let mut vitals = self.pulses.vitals(now);
+        let left = self.lease.until().map(|until| until.saturating_since(now));
+        let left = left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        vitals.lease_left_ms = left;
+        let vitals = FromNode::Vitals(Box::new(vitals));
+        for decider in self.deciders.values() {
+            decider.mention(&vitals);
+        }
+    }
+
     fn note_joining(&self) {
         let known = self.state.applied() > Index::default();
         let joined = match self.seat {
@@ -75,7 +96,8 @@ impl Driver {
                 let run = self.region.incarnation();
                 let registered = run.is_some_and(|run| self.state.applied().get() >= run.get());
                 // Without a manager it gets no shards yet, but it knows who has them.
-                registered || (self.has_read && self.mouths.is_empty() && !self.troubles.is_empty())
+                registered
+                    || (self.has_read && self.deciders.is_empty() && !self.troubles.is_empty())
             }
         };
         self.standing.send_if_modified(|standing| {
