@@ -4,6 +4,8 @@
 //! This file only reads the arguments; each verb lives where its name says. `test` never
 //! writes to the source tree, `fix` does nothing else.
 
+#[cfg(test)]
+mod book;
 mod child;
 mod fuzz;
 mod packages;

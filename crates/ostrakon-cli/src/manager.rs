@@ -7,6 +7,8 @@ mod keys;
 mod options;
 mod platform;
 mod printed;
+#[cfg(test)]
+mod reference;
 mod span;
 mod tables;
 
