@@ -2,6 +2,21 @@
 //!
 //! Each is a request to the admin API of a manager, and its answer as a table for people or, with `--json`, as it came for tools.
 
+// As those of the standard library, but a reader that has seen enough (`ostrakon shards | head`) is no reason to panic.
+macro_rules! print {
+    ($($text:tt)*) => {
+        $crate::verbs::put(format_args!($($text)*))
+    };
+}
+macro_rules! println {
+    () => {
+        print!("\n")
+    };
+    ($($text:tt)*) => {
+        print!("{}\n", format_args!($($text)*))
+    };
+}
+
 mod client;
 mod happenings;
 mod nodes;
@@ -11,7 +26,11 @@ mod status;
 mod table;
 mod want;
 
-use std::process::ExitCode;
+use std::{
+    fmt,
+    io::{self, ErrorKind, Write},
+    process::{self, ExitCode},
+};
 
 pub(crate) use self::{
     client::Client,
@@ -29,4 +48,16 @@ pub(crate) fn run(verb: impl Future<Output = anyhow::Result<()>>) -> anyhow::Res
         .build()?;
     runtime.block_on(verb)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints; ends the program if nobody reads any more.
+fn put(text: fmt::Arguments<'_>) {
+    let Err(error) = io::stdout().write_fmt(text) else {
+        return;
+    };
+    if error.kind() == ErrorKind::BrokenPipe {
+        process::exit(0);
+    }
+    eprintln!("error: cannot print: {error}");
+    process::exit(1);
 }

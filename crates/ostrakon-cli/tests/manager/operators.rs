@@ -1,7 +1,7 @@
 //! What operators see and change.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader},
     process::Stdio,
 };
 
@@ -40,6 +40,16 @@ fn operators_see_what_is_and_why() {
         "{nodes}"
     );
     assert_eq!(manager.does("shards").lines().count(), 301);
+    // A reader that has seen enough, as in `ostrakon shards | head`.
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut unread = manager.verb("shards");
+    let unread = unread
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&unread.stderr), "");
     let own = manager.json("shards --node node-1")["shards"]
         .as_array()
         .unwrap()
