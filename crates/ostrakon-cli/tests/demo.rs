@@ -133,7 +133,7 @@ fn no_reading_of_a_sensor_is_lost_when_a_node_is_killed_and_another_one_joins() 
 fn read_until(output: &mut impl Read, wanted: &str) -> String {
     let (mut text, mut byte) = (Vec::new(), [0; 1]);
     loop {
-        let read = output.read(&mut byte).unwrap();
+        let read = output.read(&mut byte).expect("a terminal can be read");
         text.extend_from_slice(&byte[..read]);
         let so_far = String::from_utf8_lossy(&text);
         if so_far.contains(wanted) {
