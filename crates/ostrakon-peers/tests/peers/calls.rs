@@ -115,11 +115,11 @@ async fn nodes_and_clients_are_passed_on_to_whoever_listens_to_them() {
     peers[0].on_caller(move |caller| callers.try_send(caller).ok().unwrap());
     for seat in [Seat::Node, Seat::Client] {
         let (at, plain) = (peers[0].address(), Security::plaintext());
-        let (_wire, answered) = dial_role(Role::Node, at, &plain, &hello(seat), SOON)
+        let dialed = dial_role(Role::Node, at, &plain, &hello(seat), SOON)
             .await
             .ok()
             .unwrap();
-        assert_eq!(answered, "a");
+        assert_eq!(dialed.name, "a");
         let caller = called.recv().await.unwrap();
         assert_eq!((caller.name.as_str(), caller.seat), ("caller", seat));
     }
