@@ -6,10 +6,11 @@ use std::{
     fs::File,
     io::Read,
     net::{IpAddr, Ipv4Addr, TcpListener},
+    ops::Range,
     path::PathBuf,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ostrakon::Security;
 use ostrakon_tls::{Files, Role};
 use tokio::process::Command;
@@ -19,6 +20,10 @@ use crate::demo::Options;
 
 /// Where a manager of a site with a network listens.
 const MANAGER_PORT: u16 = 9470;
+/// Where processes listen of which others must know the address before they are there.
+const PORTS: Range<u16> = 10_240..25_000;
+/// How many of them to try.
+const TRIES: usize = 100;
 
 pub(crate) struct Site {
     folder: Folder,
@@ -107,10 +112,15 @@ impl Site {
 
 /// One that nobody can guess.
 fn token() -> anyhow::Result<String> {
-    let mut random = [0; 16];
-    let source = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
-    source.context("cannot make a token")?;
+    let random: [u8; 16] = random()?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn random<const N: usize>() -> anyhow::Result<[u8; N]> {
+    let mut random = [0; N];
+    let source = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+    source.context("there is nothing random here")?;
+    Ok(random)
 }
 
 /// Where one process is.
@@ -146,12 +156,19 @@ impl Place {
         vec!["--tls-dir".to_owned(), dir.display().to_string()]
     }
 
-    /// An address that nobody uses at the moment.
+    /// An address that nobody uses at the moment. It is none of those that the kernel gives to whoever dials or asks for any: one of these may be gone
+    /// when it is needed.
     pub(crate) fn free_address(&self) -> anyhow::Result<String> {
         if self.namespace.is_some() {
             return Ok(format!("{}:{MANAGER_PORT}", self.host));
         }
-        let listener = TcpListener::bind((self.host, 0))?;
-        Ok(listener.local_addr()?.to_string())
+        for _ in 0..TRIES {
+            let [high, low] = random()?;
+            let port = PORTS.start + u16::from_be_bytes([high, low]) % (PORTS.end - PORTS.start);
+            if TcpListener::bind((self.host, port)).is_ok() {
+                return Ok(format!("{}:{port}", self.host));
+            }
+        }
+        bail!("no port is free between {} and {}", PORTS.start, PORTS.end)
     }
 }
