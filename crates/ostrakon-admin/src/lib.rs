@@ -34,7 +34,6 @@ mod routes;
 mod settings;
 mod shard;
 mod status;
-mod token;
 
 pub use admin::{Admin, AdminError};
 pub use assignments::{Assignments, GroupAssignments};
@@ -44,9 +43,9 @@ pub use explanation::Explanation;
 pub use front::Front;
 pub use load::{HotEntity, HotShard, Load, NodeLoad};
 pub use node::{Node, Nodes};
+pub use ostrakon_tls::{InvalidToken, Token};
 pub use planned_round::{Planned, PlannedRound};
 pub use problem::Problem;
 pub use settings::{AdminSettings, Render};
 pub use shard::{Shard, ShardState, Shards};
 pub use status::{Ahead, Group, Leading, Peers, Silent, Status};
-pub use token::{InvalidToken, Token};

@@ -6,7 +6,7 @@ use ostrakon_manager::View;
 use ostrakon_tls::Identity;
 use tokio::sync::Semaphore;
 
-use crate::{front::Front, settings::Render, token::Token};
+use crate::{Token, front::Front, settings::Render};
 
 /// What everybody who answers requests works with.
 pub(crate) struct Office {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use ostrakon_tls::Security;
 
-use crate::token::Token;
+use crate::Token;
 
 /// Puts all metrics of the process into the text format of Prometheus.
 pub type Render = Arc<dyn Fn() -> String + Send + Sync>;

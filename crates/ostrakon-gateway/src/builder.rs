@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    certificate, door::Door, error::GatewayError, gateway::Gateway, kind::Kind, office::Office,
-    routes, settings::GatewaySettings, token::Token,
+    Token, certificate, door::Door, error::GatewayError, gateway::Gateway, kind::Kind,
+    office::Office, routes, settings::GatewaySettings,
 };
 
 /// Describes a gateway; made by [`Gateway::builder`].

@@ -6,7 +6,7 @@ use axum::Router;
 use ostrakon::Node;
 use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::timeout};
 
-use crate::{builder::GatewayBuilder, door::Door, token::Token};
+use crate::{Token, builder::GatewayBuilder, door::Door};
 
 /// A running gateway. It ends at once when this is dropped; [`Gateway::stop`] lets it finish what it has begun.
 pub struct Gateway {

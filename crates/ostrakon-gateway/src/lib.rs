@@ -58,14 +58,14 @@ mod request;
 mod routes;
 mod settings;
 mod shape;
-mod token;
+
 mod verdict;
 
 pub use builder::GatewayBuilder;
 pub use error::GatewayError;
 pub use gateway::Gateway;
+pub use ostrakon_tls::{InvalidToken, Token};
 pub use settings::GatewaySettings;
-pub use token::{InvalidToken, Token};
 
 /// The snippets of the page about it compile.
 #[cfg(doctest)]

@@ -6,10 +6,10 @@ use ostrakon::Node;
 use tokio::sync::Semaphore;
 
 use crate::{
+    Token,
     kind::{Kind, Method},
     problem::Problem,
     settings::GatewaySettings,
-    token::Token,
 };
 
 pub(crate) struct Office {

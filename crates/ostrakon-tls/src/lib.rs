@@ -33,6 +33,7 @@ mod security;
 mod server_check;
 mod tls;
 mod tls_error;
+mod token;
 mod utc_time;
 mod watch;
 
@@ -44,5 +45,6 @@ pub use role::Role;
 pub use security::{Secured, Security, Unfit, Wire};
 pub use tls::{Reloaded, Tls};
 pub use tls_error::TlsError;
+pub use token::{InvalidToken, Token};
 pub use utc_time::UtcTime;
 pub use watch::watch;

@@ -1,4 +1,4 @@
-//! `Token`: the secret that lets its bearer change things.
+//! `Token`: the secret by which an operator or a program is known that has no certificate.
 //!
 //! It is compared in a time that does not depend on where a guess is wrong, and it is never shown.
 
@@ -6,7 +6,7 @@ use std::{fmt, hint::black_box, path::Path};
 
 use thiserror::Error;
 
-/// The secret that lets its bearer change things.
+/// The secret that lets its bearer do what others may not.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -16,7 +16,7 @@ pub struct Token(String);
 pub enum InvalidToken {
     /// It can be guessed.
     #[error(
-        "an admin token needs at least {least} characters, this one has {found}: make one with `openssl rand -hex 32`"
+        "a token needs at least {least} characters, this one has {found}: make one with `openssl rand -hex 32`"
     )]
     TooShort {
         /// The least.
@@ -26,11 +26,11 @@ pub enum InvalidToken {
     },
     /// It cannot be sent in a header.
     #[error(
-        "an admin token is made of visible ASCII characters without spaces: make one with `openssl rand -hex 32`"
+        "a token is made of visible ASCII characters without spaces: make one with `openssl rand -hex 32`"
     )]
     BadCharacter,
     /// The file that has it cannot be read.
-    #[error("cannot read the admin token from {file}: {cause}")]
+    #[error("cannot read the token from {file}: {cause}")]
     Unreadable {
         /// Which file.
         file: String,
@@ -71,7 +71,7 @@ impl Token {
     }
 
     /// Whether a guess is right. How long the token is may show; nothing else does.
-    pub(crate) fn is(&self, guess: &str) -> bool {
+    pub fn is(&self, guess: &str) -> bool {
         let pairs = self.0.bytes().zip(guess.bytes());
         let differing = pairs.fold(0, |differing, (own, other)| {
             black_box(differing | (own ^ other))
