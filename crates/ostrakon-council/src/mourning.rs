@@ -29,9 +29,14 @@ pub(crate) async fn watch(log: Arc<RaftLog>, mut closed: broadcast::Receiver<Add
         let Some(leader) = log.status().leader else {
             continue;
         };
-        if leader.address == address && has_ended(&address).await {
+        if leader.address != address {
+            continue;
+        }
+        if has_ended(&address).await {
             tracing::info!(%leader, "whoever led has ended: another one is elected");
             log.leader_has_ended(&leader).await;
+        } else {
+            tracing::info!(%leader, "a connection to whoever leads has ended, but its port is open");
         }
     }
 }
@@ -39,19 +44,25 @@ pub(crate) async fn watch(log: Arc<RaftLog>, mut closed: broadcast::Receiver<Add
 /// Whether nobody listens there any more. A machine that does not answer says nothing about it.
 ///
 /// A process that ends closes its connections one after the other, and its port may be the last: whoever dials it meanwhile is let in, and hung up
-/// on in the next moment. One that lives waits to be greeted.
+/// on in the next moment, or even in the same one. One that lives waits to be greeted.
 async fn has_ended(address: &Address) -> bool {
     for _ in 0..TRIES {
-        let mut caller = match TcpStream::connect(address.as_str()).await {
-            Ok(caller) => caller,
+        match TcpStream::connect(address.as_str()).await {
+            Ok(caller) => {
+                if !hangs_up(caller).await {
+                    return false;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
             Err(error) => return error.kind() == io::ErrorKind::ConnectionRefused,
-        };
-        let hung_up = tokio::time::timeout(GLANCE, caller.read_u8()).await;
-        if !matches!(hung_up, Ok(Err(_))) {
-            return false;
         }
     }
     false
+}
+
+async fn hangs_up(mut caller: TcpStream) -> bool {
+    let heard = tokio::time::timeout(GLANCE, caller.read_u8()).await;
+    matches!(heard, Ok(Err(_)))
 }
 
 #[cfg(test)]
