@@ -101,6 +101,17 @@ impl Engine {
         self.look_at_end();
     }
 
+    /// The log goes at least as far as it has been read: whoever knows no more is not ahead, and nobody need be asked where it ends.
+    pub(super) fn catch_up_with_suspects(&mut self) {
+        let read = self.coordinator.state().applied();
+        let suspects = self.ahead.nodes.iter();
+        let cleared = suspects.filter(|(_, one)| one.doubt != Doubt::None && one.knows <= read);
+        let cleared: Vec<_> = cleared.map(|(name, _)| name.clone()).collect();
+        for name in cleared {
+            self.is_not_ahead(&name);
+        }
+    }
+
     fn is_ahead(&mut self, node: NodeName, knows: Index, ends: Index) {
         if let Some(suspect) = self.ahead.nodes.get_mut(&node) {
             suspect.doubt = Doubt::None;

@@ -29,6 +29,7 @@ impl Engine {
     pub(super) fn committed(&mut self, index: Index, entry: Entry) {
         self.view().apply(index, &entry);
         self.step(CoordinatorInput::Committed { index, entry });
+        self.catch_up_with_suspects();
     }
 
     pub(super) fn read_ended(&mut self, ok: bool) {

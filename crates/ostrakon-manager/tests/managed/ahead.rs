@@ -1,10 +1,14 @@
 //! Nodes that know more of the log than there is of it.
 
-use std::time::Duration;
+use std::{future, sync::Arc, time::Duration};
 
 use ostrakon_control::{FromNode, Seat};
-use ostrakon_core::{Index, NodeName};
-use ostrakon_manager::{Happening, Manager, View, Wish, WishError};
+use ostrakon_core::{Incarnation, Index, NodeName, Snapshot, Term};
+use ostrakon_manager::{Happening, Manager, ManagerSettings, View, Wish, WishError};
+use ostrakon_storage::{
+    Append, AppendError, BoxFuture, Head, Memory, Read, Renewal, Renewed, Storage, StorageError,
+    StorageSettings,
+};
 
 use crate::{
     callers::Caller,
@@ -103,6 +107,63 @@ async fn clients_that_claim_to_know_more_hold_nobody_up() {
     let _one = node("past-3-newcomer", &manager).await;
     until(&manager, "all shards", |view| {
         is_spread(view, &[("past-3-newcomer", 300)])
+    })
+    .await;
+}
+
+/// A log that can be read, and that does not say where it ends: as that of peers, while nobody leads.
+struct Endless(Memory);
+
+impl Storage for Endless {
+    fn head(&self) -> BoxFuture<'_, Result<Head, StorageError>> {
+        Box::pin(future::pending())
+    }
+
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<(), AppendError>> {
+        self.0.append(append)
+    }
+
+    fn read(&self, behind: Index) -> BoxFuture<'_, Result<Read, StorageError>> {
+        self.0.read(behind)
+    }
+
+    fn beat(&self, term: Term, count: u64) -> BoxFuture<'_, Result<(), StorageError>> {
+        self.0.beat(term, count)
+    }
+
+    fn compact<'a>(&'a self, snapshot: &'a Snapshot) -> BoxFuture<'a, Result<(), StorageError>> {
+        self.0.compact(snapshot)
+    }
+
+    fn changed(&self, behind: Index) -> BoxFuture<'_, ()> {
+        self.0.changed(behind)
+    }
+
+    fn renew(
+        &self,
+        incarnation: Incarnation,
+        renewal: Renewal,
+    ) -> BoxFuture<'_, Result<Renewed, StorageError>> {
+        self.0.renew(incarnation, renewal)
+    }
+
+    fn leases(&self) -> BoxFuture<'_, Result<Vec<(Incarnation, Renewal)>, StorageError>> {
+        self.0.leases()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_the_end_of_the_log_once_it_has_been_read_far_enough() {
+    let storage = Arc::new(Endless(Memory::new(StorageSettings::default())));
+    let manager = Manager::start_over(storage, ManagerSettings::default());
+    let manager = manager.await.unwrap();
+    until(&manager, "a leader", |view| view.leader().is_some()).await;
+    let read = manager.desk().view().state().applied();
+    let quick = Caller::call(manager.address().unwrap(), "quick", Seat::Node).await;
+    quick.mouth.say(follow(read.get() + 1));
+    let _one = node("quick-newcomer", &manager).await;
+    until(&manager, "all shards", |view| {
+        is_spread(view, &[("quick-newcomer", 300)])
     })
     .await;
 }
