@@ -10,7 +10,7 @@ use ostrakon_core::{EntityId, EntityKind, Time};
 use crate::{
     TraceContext,
     link::frame::{Fields, put_section},
-    trace,
+    spans, trace,
 };
 
 /// Entities that wait for each other, the outermost first: `account/alice → audit/main → account/alice`.
@@ -143,7 +143,7 @@ pub(crate) fn current() -> Inherited {
         None => Inherited {
             chain: None,
             deadline: None,
-            trace: trace::outside_entities(),
+            trace: bridged().or_else(trace::outside_entities),
         },
         Some(site) => Inherited {
             chain: Some(CallChain::then(
@@ -152,13 +152,22 @@ pub(crate) fn current() -> Inherited {
                 site.id.clone(),
             )),
             deadline: site.deadline,
-            trace: site.trace.clone(),
+            trace: bridged().or_else(|| site.trace.clone()),
         },
     })
 }
 
 /// What a tell made right here inherits.
 pub(crate) fn current_trace() -> Option<Arc<TraceContext>> {
+    bridged().or_else(handed_on)
+}
+
+fn bridged() -> Option<Arc<TraceContext>> {
+    spans::here().map(Arc::new)
+}
+
+/// The trace that the running code was given, whatever spans it has begun since.
+pub(crate) fn handed_on() -> Option<Arc<TraceContext>> {
     RUNNING.with_borrow(|running| match running.last() {
         None => trace::outside_entities(),
         Some(site) => site.trace.clone(),

@@ -10,6 +10,7 @@ use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 
 use ostrakon_core::{EntityId, Time};
 use tokio::runtime::Handle;
+use tracing::Span;
 
 use self::{
     asked::{Asked, GaveUp},
@@ -27,7 +28,7 @@ use crate::{
     },
     link::{self, Asking, Draft, LaneKey, Lanes, Link, Outgoing, Ticket, Way},
     reply::{Opening, Pending, Settle, Slot},
-    wire,
+    spans, wire,
 };
 
 /// How long an ask waits unless [`EntityRef::within`] says otherwise, and a tell for an owner.
@@ -223,20 +224,41 @@ impl<E: Entity> EntityRef<E> {
         message: E::Message,
     ) -> impl Future<Output = Result<R, AskError>> + Send {
         async move {
+            let span = self.span();
             let mut asked = Asked::new(&slot);
-            let sent = self.send_ask(settle, message)?;
-            match sent.way {
-                Sent::Queued => {}
-                Sent::Here(turn, runtime) => run_here(turn, runtime).await,
-                Sent::Away(ticket, settle) => asked.went_away(ticket, settle),
+            let send = || self.send_ask(settle, message);
+            let sent = match &span {
+                None => send(),
+                Some(span) => span.in_scope(send),
+            };
+            let outcome = match sent {
+                Err(error) => Err(error),
+                Ok(sent) => {
+                    match sent.way {
+                        Sent::Queued => {}
+                        Sent::Here(turn, runtime) => run_here(turn, runtime).await,
+                        Sent::Away(ticket, settle) => asked.went_away(ticket, settle),
+                    }
+                    let outcome = asked.outcome(sent.clock, sent.deadline).await;
+                    outcome.map_err(|gave_up| self.gave_up(gave_up))
+                }
+            };
+            if let Some(span) = span {
+                spans::answered(&span, outcome.as_ref().err());
             }
-            asked
-                .outcome(sent.clock, sent.deadline)
-                .await
-                .map_err(|error| match error {
-                    GaveUp::Error(error) => error,
-                    GaveUp::Unsent => AskError::NotSent(self.target.unsent()),
-                })
+            outcome
+        }
+    }
+
+    /// Of an ask that is part of a recorded trace.
+    fn span(&self) -> Option<Box<Span>> {
+        spans::asking(E::KIND, self.id()?)
+    }
+
+    fn gave_up(&self, why: GaveUp) -> AskError {
+        match why {
+            GaveUp::Error(error) => error,
+            GaveUp::Unsent => AskError::NotSent(self.target.unsent()),
         }
     }
 

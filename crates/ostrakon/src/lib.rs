@@ -26,6 +26,7 @@ mod plane;
 mod receptionist;
 mod reply;
 mod schema;
+mod spans;
 mod stage;
 mod stream;
 #[doc(hidden)]
@@ -64,6 +65,7 @@ pub use ostrakon_tls::{Security, Unfit};
 pub use peers::Peers;
 pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
+pub use spans::{AlreadyBridged, SpanBridge, bridge_spans};
 pub use stream::{ConsumerGone, EntityStream, StreamReply};
 pub use topic::Topic;
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};

@@ -1,7 +1,7 @@
 //! `TraceContext`: which trace a message belongs to, carried along wherever messages go.
 //!
-//! It is the W3C's triple of trace, span and flags. Ostrakon neither makes nor samples traces: it hands on what it was given,
-//! so that the spans of several nodes can be put together by whatever collects them.
+//! It is the W3C's triple of trace, span and flags. Ostrakon does not decide what is traced: it hands on what it was given, so that the spans
+//! of several nodes can be put together by whatever collects them.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -20,6 +20,9 @@ pub struct TraceContext {
     pub flags: u8,
 }
 
+/// Of the flags.
+const RECORDED: u8 = 1;
+
 tokio::task_local! {
     static OUTSIDE: Arc<TraceContext>;
 }
@@ -30,9 +33,15 @@ pub(crate) fn outside_entities() -> Option<Arc<TraceContext>> {
 }
 
 impl TraceContext {
-    /// The context of the running code: in an entity that of the present message, elsewhere that of the innermost [`TraceContext::scope`].
+    /// The context of the running code: that of the innermost recorded span, if [spans are bridged](crate::bridge_spans); else in an entity that of
+    /// the present message, and elsewhere that of the innermost [`TraceContext::scope`].
     pub fn current() -> Option<Self> {
         chain::current_trace().as_deref().copied()
+    }
+
+    /// Whether whoever began the trace has it recorded.
+    pub fn is_recorded(&self) -> bool {
+        self.flags & RECORDED != 0
     }
 
     /// Runs `work` as part of this trace: the messages it sends carry it.

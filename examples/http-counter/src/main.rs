@@ -7,9 +7,10 @@
 //! ```
 //!
 //! With managers, and one node in each process, if the environment says so: see `settings.rs`. That is what the manifests in
-//! `deploy/kubernetes` run.
+//! `deploy/kubernetes` run. With traces, if it names a collector: see `traces.rs`.
 
 mod settings;
+mod traces;
 
 use std::{io, time::Duration};
 
@@ -17,6 +18,7 @@ use axum::{
     Router,
     extract::{Path, State},
     http::StatusCode,
+    middleware,
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -54,6 +56,7 @@ impl Counter {
 fn routes(node: Node) -> Router {
     Router::new()
         .route("/counters/{name}", get(value).post(increment))
+        .layer(middleware::from_fn(traces::traced))
         .route("/live", get(|| async { "ok\n" }))
         .route("/ready", get(ready))
         .with_state(node)
@@ -115,6 +118,15 @@ impl From<AskError> for Unanswered {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let stop = stop_signal()?;
+    let traces = traces::begin()?;
+    run(stop).await?;
+    if let Some(traces) = traces {
+        traces.end().await?;
+    }
+    Ok(())
+}
+
+async fn run(stop: watch::Receiver<bool>) -> anyhow::Result<()> {
     if let Some(settings) = Settings::from_environment()? {
         let node = Node::builder(settings.name).managed(settings.managed);
         let node = match settings.role {

@@ -1,6 +1,8 @@
 //! The example serves over plain HTTP, and goes in good order when it is told to: two nodes in one process, and a node and a client as
 //! processes of their own, with a manager and certificates, as the manifests for Kubernetes run them.
 
+#[path = "runs/collector.rs"]
+mod collector;
 #[path = "runs/service.rs"]
 mod service;
 
@@ -12,7 +14,10 @@ use ostrakon_tls::{
     make::{Authority, Validity},
 };
 
-use crate::service::{Service, answer, ask};
+use crate::{
+    collector::Collector,
+    service::{Service, answer, ask, ask_with},
+};
 
 #[test]
 fn what_is_counted_on_one_node_is_read_on_the_other() {
@@ -80,6 +85,54 @@ async fn a_client_reaches_the_counters_of_a_node_through_tls() {
     assert_eq!(web.end(), ["counter-web-x7k2p has left"]);
     assert_eq!(node.end(), ["counter-0 has left"]);
     manager.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_one_trace_through_two_processes() {
+    let collector = Collector::start().await;
+    let manager = Manager::start(ManagerSettings::default()).await;
+    let manager = manager.expect("nothing keeps it from starting");
+    let managers = manager.address().expect("it listens").to_string();
+    let start = |name: &str, role: &str| {
+        Service::start(&[
+            ("MANAGERS", &managers),
+            ("POD_NAME", name),
+            ("ROLE", role),
+            ("HTTP_LISTEN", "127.0.0.1:0"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint),
+            (
+                "OTEL_RESOURCE_ATTRIBUTES",
+                &format!("service.instance.id={name}"),
+            ),
+        ])
+    };
+    let mut node = start("traced-node", "node");
+    node.next_address();
+    let mut web = start("traced-web", "client");
+    let outside = "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let counted = ask_with(&web.next_address(), "POST", "/counters/visits", outside);
+    assert_eq!(counted, answer(200, "1"));
+    // They send what is left when they go.
+    web.end();
+    node.end();
+    manager.stop().await;
+
+    let spans = collector.spans_of("4bf92f3577b34da6a3ce929d0e0e4736");
+    let [request, ask, handle] = spans.as_slice() else {
+        panic!("three spans: {spans:#?}");
+    };
+    assert_eq!(request.parent, "00f067aa0ba902b7");
+    let named = |span: &collector::Seen| format!("{}: {}", span.process, span.name);
+    assert_eq!(named(request), "traced-web: POST /counters/visits");
+    assert_eq!(named(ask), "traced-web: ask counter");
+    assert_eq!(named(handle), "traced-node: handle counter");
+    for (outer, inner) in [(request, ask), (ask, handle)] {
+        assert_eq!(inner.parent, outer.id);
+        // What is handled ends a little later than the ask: when it has been answered.
+        let within = outer.began..=outer.ended;
+        assert!(within.contains(&inner.began), "{spans:#?}");
+        assert!(inner.began <= inner.ended, "{spans:#?}");
+    }
 }
 
 /// Makes the certificates of a manager, a node and a client.

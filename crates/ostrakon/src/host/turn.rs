@@ -26,7 +26,8 @@ use super::{
     slowness::Slowness,
 };
 use crate::{
-    AskError, Cause, CodecError, Context, Entity, TellError, TraceContext, dead_letters::DeadReason,
+    AskError, Cause, CodecError, Context, Entity, TellError, TraceContext,
+    dead_letters::DeadReason, spans,
 };
 
 /// How many messages a turn handles before it lets others run.
@@ -276,11 +277,12 @@ impl<E: Entity> Turn<'_, E> {
         let sample = Slowness::samples_this().then(Instant::now);
         let entity = self.entity.as_mut();
         let entity = entity.expect("started before the first message");
-        let span = handling(cell, trace.as_deref());
         let serves = Serves {
             ask: ask.as_ref(),
             trace: trace.as_ref(),
         };
+        let span = spans::handling(E::KIND, &cell.id, serves);
+        let about = span.clone();
         let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
             Ok(code) => {
                 drop(acting);
@@ -288,12 +290,7 @@ impl<E: Entity> Turn<'_, E> {
             }
             Err(cut) => Passed::cut(cut),
         };
-        if let Some(began) = sample {
-            self.note_time(began, passed.waited);
-        }
-        if passed.waited {
-            self.has_waited();
-        }
+        self.note_work(sample, passed.waited);
         let cause = match passed.result {
             Ok(Ok(())) => {
                 self.failures = 0;
@@ -307,6 +304,7 @@ impl<E: Entity> Turn<'_, E> {
             Ok(Err(failure)) => Cause::from_failure(&failure),
             Err(Cut::Panicked(cause)) => cause,
         };
+        spans::failed(&about, &cause);
         Some(Trouble {
             cause,
             ask,
@@ -352,6 +350,15 @@ impl<E: Entity> Turn<'_, E> {
         // On the asker's own task the message has not waited.
         let in_time = self.stay == Stay::ForOneMessage || self.kind.now() < ask.deadline;
         in_time && ask.pending.begin()
+    }
+
+    fn note_work(&mut self, sample: Option<Instant>, waited: bool) {
+        if let Some(began) = sample {
+            self.note_time(began, waited);
+        }
+        if waited {
+            self.has_waited();
+        }
     }
 
     fn note_time(&self, began: Instant, waited: bool) {
@@ -407,15 +414,6 @@ impl<E: Entity> Turn<'_, E> {
             .dead_letters
             .bury::<E>(&self.cell.id, reason, message);
     }
-}
-
-fn handling<E: Entity>(cell: &Cell<E>, trace: Option<&TraceContext>) -> tracing::Span {
-    tracing::trace_span!(
-        "handle",
-        kind = E::KIND,
-        id = %cell.id,
-        trace = trace.map(tracing::field::display),
-    )
 }
 
 pub(crate) fn stopped<E: Entity>(id: &EntityId) -> TellError {

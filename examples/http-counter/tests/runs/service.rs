@@ -64,11 +64,16 @@ pub(crate) fn answer(status: u16, text: &str) -> (u16, String) {
 
 /// Sends one request on a connection of its own.
 pub(crate) fn ask(address: &str, method: &str, path: &str) -> (u16, String) {
+    ask_with(address, method, path, "x-nothing: special")
+}
+
+/// The same, with one more header.
+pub(crate) fn ask_with(address: &str, method: &str, path: &str, header: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it serves there");
     let limit = stream.set_read_timeout(Some(LATEST));
     limit.expect("a limit above nothing");
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n{header}\r\n\r\n"
     );
     let sent = stream.write_all(request.as_bytes());
     sent.expect("it reads requests");
