@@ -11,7 +11,7 @@ use ostrakon_storage::{
 };
 
 use crate::{
-    callers::Caller,
+    callers::{Caller, registration},
     cluster::{Log, is_spread, manager, node, spread, until},
 };
 
@@ -157,13 +157,27 @@ async fn nobody_waits_for_the_end_of_the_log_once_it_has_been_read_far_enough() 
     let storage = Arc::new(Endless(Memory::new(StorageSettings::default())));
     let manager = Manager::start_over(storage, ManagerSettings::default());
     let manager = manager.await.unwrap();
-    until(&manager, "a leader", |view| view.leader().is_some()).await;
-    let read = manager.desk().view().state().applied();
-    let quick = Caller::call(manager.address().unwrap(), "quick", Seat::Node).await;
-    quick.mouth.say(follow(read.get() + 1));
+    let joins = async |name: &str, nonce| {
+        let caller = Caller::call(manager.address().unwrap(), name, Seat::Node).await;
+        if nonce > 1 {
+            let read = manager.desk().view().state().applied();
+            caller.mouth.say(follow(read.get() + 1));
+        }
+        caller.say(registration(name, nonce));
+        let joined = |view: &View| {
+            view.state()
+                .members()
+                .any(|(_, one)| one.registration.name.as_str() == name)
+        };
+        until(&manager, "it has joined", joined).await;
+        caller
+    };
+    let _slow = joins("slow", 1).await;
+    // Its registration is the entry that it claims to know.
+    let _quick = joins("quick", 2).await;
     let _one = node("quick-newcomer", &manager).await;
     until(&manager, "all shards", |view| {
-        is_spread(view, &[("quick-newcomer", 300)])
+        spread(view).contains(&("quick-newcomer".to_owned(), 300))
     })
     .await;
 }
