@@ -6,6 +6,7 @@ use ostrakon::{
     GroupName, Hosting, Node, NodeBuilder, NodeName, ShardCount, ShardGroup, ShardId,
     testing::{self, Assignment, Fixed, ShardMap, Version},
 };
+use tokio::net::TcpListener;
 
 use crate::ledger::Ledger;
 
@@ -60,6 +61,14 @@ impl Cluster {
             testing::adopt(node, &map).await;
         }
         Self { nodes, map }
+    }
+
+    /// The first node shall find this one here, where somebody else may answer.
+    pub(crate) async fn instead_of(&self, node: &str) -> TcpListener {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        testing::introduce(&self.nodes[0], node, &address);
+        listener
     }
 
     /// An id whose entity lives on the node with this index.

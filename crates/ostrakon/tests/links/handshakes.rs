@@ -12,7 +12,6 @@ use ostrakon::{
     testing::{self, Fixed},
 };
 use serde::Serialize;
-use tokio::net::TcpListener;
 
 use self::{
     log::Log,
@@ -307,9 +306,7 @@ async fn a_recorded_conversation_is_worth_nothing() {
 async fn a_long_refusal_is_logged_in_part() {
     let log = Log::listen();
     let cluster = Cluster::of(2).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    testing::introduce(&cluster.nodes[0], "node-2", &address);
+    let listener = cluster.instead_of("node-2").await;
     let ledger = cluster.nodes[0].entity::<Ledger>(cluster.id_on(1));
     let asked = tokio::spawn(async move { ledger.within(Duration::from_millis(300)).add(1).await });
     let (stream, _) = listener.accept().await.unwrap();
@@ -332,9 +329,7 @@ async fn a_long_refusal_is_logged_in_part() {
 async fn whoever_answers_under_another_name_is_refused_by_the_dialer() {
     let log = Log::listen();
     let cluster = Cluster::of(2).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    testing::introduce(&cluster.nodes[0], "node-2", &address);
+    let listener = cluster.instead_of("node-2").await;
     let ledger = cluster.nodes[0].entity::<Ledger>(cluster.id_on(1));
     let asked = tokio::spawn(async move { ledger.within(Duration::from_millis(300)).add(1).await });
     let (stream, _) = listener.accept().await.unwrap();

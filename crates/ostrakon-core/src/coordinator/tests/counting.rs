@@ -1,6 +1,7 @@
 //! Leases that nodes count in a storage which their coordinator looks at.
 
 use super::*;
+use crate::DeathProof;
 
 /// A moment before or after something is due.
 const MOMENT: Duration = Duration::from_millis(10);
@@ -148,15 +149,7 @@ fn one_that_has_counted_and_misses_the_answers_of_its_coordinator_is_given_up() 
     let a = desk.join("a", 1);
     desk.count(a, 1, 0);
     for seq in 2..40 {
-        let seen = desk.coordinator.state().applied();
-        desk.hear(ToCoordinator::Renew {
-            incarnation: a,
-            seq,
-            ok_seq: 0,
-            seen,
-        });
-        desk.confirm(ConfirmOutcome::Confirmed);
-        desk.after(seconds(1));
+        desk.renew_unheard(a, seq);
     }
     assert!(!desk.is_member(a));
     assert_eq!(desk.named, [counted(1, 0)]);

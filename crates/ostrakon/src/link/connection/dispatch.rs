@@ -221,3 +221,12 @@ impl Link {
         }
     }
 }
+
+impl Port {
+    /// Ends a stream whose producer has said so.
+    fn end(&self, end: EndOfItems) {
+        if let Self::Items(port) = self {
+            port.sink.end(end);
+        }
+    }
+}

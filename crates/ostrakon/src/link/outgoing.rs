@@ -1,0 +1,203 @@
+//! `Outgoing`: a message on its way into the outbox, and what it asks for on its way into the table of requests.
+//!
+//! Both happen under one lock: whoever finds a request finds its message sent, waiting, or taken back.
+
+use std::sync::{Arc, Weak};
+
+use ostrakon_core::Time;
+use smallvec::SmallVec;
+
+use super::{
+    Link, State,
+    frame::{self, Addressee, NewMessage, PortTag, RequestId},
+    outbox::{LaneKey, Spot},
+    requests::{Asker, AskerId, Request, asker_id},
+};
+use crate::{
+    TellError,
+    reply::Settle,
+    stream::{Credit, FarProducer},
+    wire::{Port, Ports},
+};
+
+/// A message that is about to be sent.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) id: &'a ostrakon_core::EntityId,
+    pub(crate) to: Addressee,
+    pub(crate) lane: LaneKey,
+    pub(crate) asker: Option<&'a Arc<dyn Settle>>,
+    /// When the asker gives up, and how many milliseconds that leaves; nothing for a tell.
+    pub(crate) deadline: Option<Time>,
+    pub(crate) remaining: u64,
+    pub(crate) options: &'a [u8],
+    pub(crate) payload: &'a [u8],
+}
+
+impl Link {
+    /// Sends a message, or keeps it until there is a connection. `ports` are taken if it was accepted.
+    pub(crate) fn send(
+        self: &Arc<Self>,
+        message: &Outgoing<'_>,
+        ports: &mut Ports,
+    ) -> Result<RequestId, TellError> {
+        let (size, limit) = (message.payload.len(), self.most());
+        if size > limit {
+            return Err(TellError::TooLarge { size, limit });
+        }
+        let mut state = self.state.lock();
+        let has_room = state.outbox.waiting() < self.limits.waiting
+            && state.requests.have_room(ports.len() + 1)
+            && ports.len() <= frame::MOST_PORTS;
+        if state.closed || !has_room {
+            let node = self.peer.clone();
+            return Err(TellError::Congested { node });
+        }
+        if let Some(asker) = message.asker {
+            asker.set_out();
+        }
+        let request = state.enter(self, message, ports);
+        let deadline = message.deadline;
+        let is_earlier = deadline.is_some_and(|deadline| state.requests.note_deadline(deadline));
+        self.wake(state);
+        if is_earlier {
+            self.expiry.notify_one();
+        }
+        Ok(request)
+    }
+}
+
+impl State {
+    /// Enters a message and what it asks for.
+    fn enter(&mut self, link: &Arc<Link>, message: &Outgoing<'_>, ports: &mut Ports) -> RequestId {
+        let token = self.token();
+        // As long as it is not known otherwise: small frames have a position.
+        let large = Spot::Large { token };
+        let (request, tags) = self.enter_requests(link, message, ports, large);
+        let frame = NewMessage {
+            request,
+            to: message.to,
+            kind: message.kind,
+            id: message.id.as_str(),
+            remaining: message.remaining,
+            options: message.options,
+            payload: message.payload,
+        };
+        let size = message.payload.len();
+        let spot = self.outbox.push_sized(message.lane, token, size, |out| {
+            frame.put(out, tags.iter().copied());
+        });
+        if spot != large {
+            let own = (request != 0).then_some(request);
+            for id in tags.iter().map(|tag| tag.request).chain(own) {
+                if let Some(entry) = self.requests.get_mut(id) {
+                    entry.spot = spot;
+                }
+            }
+        }
+        request
+    }
+
+    /// Enters what a message asks for: the ask itself, whose number is returned, and the replies inside it.
+    fn enter_requests(
+        &mut self,
+        link: &Arc<Link>,
+        message: &Outgoing<'_>,
+        ports: &mut Ports,
+        spot: Spot,
+    ) -> (RequestId, SmallVec<[PortTag; 1]>) {
+        let own = message.asker.map(asker_id);
+        let mut asker = message.asker.map(|settle| Asker {
+            settle: Arc::clone(settle),
+            kind: message.kind,
+            id: message.id.clone(),
+        });
+        let mut request = 0;
+        let mut tags = SmallVec::new();
+        for port in ports.drain(..) {
+            let is_own = own.is_some() && port.sink() == own;
+            let codec = port.codec().id();
+            let credit = port.credit().cloned();
+            let is_stream = credit.is_some();
+            let id = self.requests.insert(Request {
+                asker: if is_own { asker.take() } else { None },
+                port: Some(port),
+                spot,
+                deadline: message.deadline.filter(|_| is_own),
+            });
+            if is_own {
+                request = id;
+            }
+            if let Some(credit) = credit {
+                credit.set_far(Arc::new(FarStream {
+                    link: Arc::downgrade(link),
+                    request: id,
+                }));
+            }
+            tags.push(PortTag {
+                is_stream,
+                codec,
+                request: id,
+            });
+        }
+        if asker.is_some() {
+            // An ask whose reply is not in the message: the opening of a stream.
+            request = self.requests.insert(Request {
+                asker,
+                port: None,
+                spot,
+                deadline: message.deadline,
+            });
+        }
+        (request, tags)
+    }
+}
+
+/// The producer, on the other node, of a stream that is consumed here.
+struct FarStream {
+    link: Weak<Link>,
+    request: RequestId,
+}
+
+impl FarProducer for FarStream {
+    fn has_room(&self, units: u32) {
+        if let Some(link) = self.link.upgrade() {
+            link.sign(|out| frame::put_credit(out, self.request, units));
+        }
+    }
+
+    fn stop(&self) {
+        let Some(link) = self.link.upgrade() else {
+            return;
+        };
+        // Over already: nobody needs to be told.
+        if let Some(request) = link.finish(self.request) {
+            link.sign(|out| frame::put_cancel(out, self.request));
+            drop(request);
+        }
+    }
+}
+
+/// Milliseconds from now to a deadline, at least one.
+pub(crate) fn remaining(now: Time, deadline: Time) -> u64 {
+    let left = deadline.saturating_since(now).as_millis();
+    u64::try_from(left).unwrap_or(u64::MAX).max(1)
+}
+
+impl Port {
+    /// What identifies the receiver of the answer.
+    fn sink(&self) -> Option<AskerId> {
+        match self {
+            Self::Answer(port) => Some(Arc::as_ptr(&port.sink).cast::<()>().addr()),
+            Self::Items(_) => None,
+        }
+    }
+
+    /// What the producer of a stream pays from.
+    fn credit(&self) -> Option<&Arc<Credit>> {
+        match self {
+            Self::Items(port) => Some(port.sink.credit()),
+            Self::Answer(_) => None,
+        }
+    }
+}

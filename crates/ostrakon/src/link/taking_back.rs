@@ -1,0 +1,110 @@
+//! Taking back what was sent: an ask that nobody waits for, the messages of a shard that has another owner.
+//!
+//! What has not been written comes back whole; of what has been, the other node says what became of it.
+
+use ostrakon_core::{GroupName, ShardId};
+use tokio::sync::oneshot;
+
+use super::{
+    Hub, Link, Parcel, Phase,
+    frame::{self, Addressee, RequestId},
+    outbox::LaneKey,
+    requests::{AskerId, Request},
+};
+
+/// What became of an attempt to take an ask back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Withdrawn {
+    /// It has not left this node, and will not.
+    Unsent,
+    /// It may have been handled.
+    Sent,
+}
+
+/// What a lane learns from its fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fenced {
+    /// All messages before it were accepted or have come back.
+    Judged,
+    /// Nobody will tell: those that were sent are lost, the others wait to be recalled.
+    NotConnected,
+}
+
+impl Link {
+    /// Takes an ask back; what has been sent is cancelled.
+    pub(crate) fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
+        let mut state = self.state.lock();
+        let is_it =
+            |found: &mut Request| found.asker.as_ref().is_some_and(|asker| asker.is(settle));
+        let known = state.requests.get_mut(request).is_some_and(is_it);
+        let request = if known {
+            Some(request)
+        } else {
+            state.requests.find(settle)
+        };
+        let Some((id, request)) = request.and_then(|id| Some((id, state.requests.remove(id)?)))
+        else {
+            return Withdrawn::Sent;
+        };
+        if state.outbox.withdraw(request.spot) {
+            return Withdrawn::Unsent;
+        }
+        drop(state);
+        self.sign(|out| frame::put_cancel(out, id));
+        Withdrawn::Sent
+    }
+
+    /// Waits until every message of a lane that was sent before has been judged, or the connection is gone.
+    pub(crate) async fn fence(&self, group: &GroupName, shard: ShardId) -> Fenced {
+        let (judged, wait) = oneshot::channel();
+        {
+            let mut state = self.state.lock();
+            if !matches!(state.phase, Phase::Up(_)) {
+                return Fenced::NotConnected;
+            }
+            let token = state.token();
+            state.fences.insert(token, judged);
+            let lane = LaneKey::of(group, shard);
+            state.outbox.push(lane, token, |out| {
+                frame::put_fence(out, token, group.as_str(), shard);
+            });
+            self.wake(state);
+        }
+        match wait.await {
+            Ok(()) => Fenced::Judged,
+            Err(_) => Fenced::NotConnected,
+        }
+    }
+
+    /// Takes back every message of a lane that has not been sent, in order. Only without a connection is that all there is.
+    pub(crate) fn recall(
+        &self,
+        hub: &Hub,
+        group: &GroupName,
+        shard: ShardId,
+    ) -> Option<Vec<Parcel>> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        if matches!(state.phase, Phase::Up(_)) {
+            return None;
+        }
+        let mut parcels = Vec::new();
+        let is_mine = |message: &frame::Message<'_>| match message.to {
+            Addressee::Entity { shard: its, .. } => {
+                its == shard && hub.group_of(message.kind) == Some(group)
+            }
+            Addressee::Actor => false,
+        };
+        let requests = &mut state.requests;
+        state.outbox.recall(is_mine, |message| {
+            parcels.extend(Parcel::taken_back(hub, message, |id| requests.remove(id)));
+        });
+        Some(parcels)
+    }
+
+    /// A message of ours comes back.
+    pub(super) fn take_returned(&self, hub: &Hub, message: &frame::Message<'_>) -> Option<Parcel> {
+        let mut state = self.state.lock();
+        Parcel::taken_back(hub, message, |id| state.requests.remove(id))
+    }
+}
