@@ -1,6 +1,4 @@
 //! `Admin`: a running admin API.
-//!
-//! Every wait on a caller has an end: for its greeting, for the head of its request, for its body, and for the connection as a whole.
 
 use std::{
     net::SocketAddr,
@@ -8,41 +6,20 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use ostrakon_tls::{Role, Security, Unfit};
+use ostrakon_http::{Door, Protection, Server};
+use ostrakon_tls::{Role, Unfit};
 use thiserror::Error;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{net::TcpListener, sync::Semaphore};
 
-use crate::{
-    front::Front,
-    office::{Caller, Office},
-    routes,
-    settings::AdminSettings,
-};
+use crate::{front::Front, office::Office, routes, settings::AdminSettings};
 
 /// How long a caller may take to prove who it is.
 const GREETING: Duration = Duration::from_secs(5);
-/// How long a connection may last, streams included: whoever follows events resumes where it was.
-const LIFETIME: Duration = Duration::from_secs(3600);
-/// How long to wait when the system cannot give us another connection.
-const EXHAUSTED: Duration = Duration::from_millis(100);
-/// The most bytes of a request's head.
-const LARGEST_HEAD: usize = 16 * 1024;
 
 /// A running admin API. It ends when this is dropped.
 pub struct Admin {
     address: SocketAddr,
-    tasks: JoinSet<()>,
+    server: Server,
 }
 
 /// Why an admin API did not start. Nothing runs.
@@ -77,8 +54,10 @@ impl Admin {
         let address = listener.local_addr().map_err(failed)?;
         check(&settings, front.role(), address)?;
         let door = Door {
-            security: settings.security.clone(),
+            of: "the admin API",
+            protection: Protection::Cluster(settings.security.clone()),
             connections: settings.connections,
+            greeted_within: GREETING,
             head_within: settings.head_within,
         };
         let office = Arc::new(Office {
@@ -92,9 +71,8 @@ impl Admin {
             answer_within: settings.answer_within,
             run: now_ms(),
         });
-        let mut tasks = JoinSet::new();
-        tasks.spawn(door.open(listener, routes::router(office)));
-        Ok(Self { address, tasks })
+        let server = Server::start(door, listener, routes::router(office));
+        Ok(Self { address, server })
     }
 
     /// Where it is.
@@ -103,8 +81,8 @@ impl Admin {
     }
 
     /// Ends it, and every connection.
-    pub async fn stop(mut self) {
-        self.tasks.shutdown().await;
+    pub async fn stop(self) {
+        self.server.stop().await;
     }
 }
 
@@ -120,61 +98,6 @@ fn check(settings: &AdminSettings, role: Role, address: SocketAddr) -> Result<()
         Some(_) => security.check(cluster, role, manager, address),
         None if security.allows(address) => Ok(()),
         None => Err(Unfit::Unprotected { address }),
-    }
-}
-
-/// Lets callers in.
-struct Door {
-    security: Security,
-    connections: usize,
-    head_within: Duration,
-}
-
-impl Door {
-    async fn open(self, listener: TcpListener, router: Router) {
-        let places = Arc::new(Semaphore::new(self.connections));
-        let door = Arc::new(self);
-        let mut callers = JoinSet::new();
-        loop {
-            while callers.try_join_next().is_some() {}
-            // Whoever does not get a place waits in the queue of the system, which has a length of its own.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            match listener.accept().await {
-                Ok((stream, from)) => {
-                    let (door, router) = (Arc::clone(&door), router.clone());
-                    callers.spawn(async move {
-                        door.attend(stream, from, router).await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the admin API cannot accept a connection");
-                    tokio::time::sleep(EXHAUSTED).await;
-                }
-            }
-        }
-    }
-
-    async fn attend(&self, stream: TcpStream, from: SocketAddr, router: Router) {
-        let secured = match timeout(GREETING, self.security.accept(stream)).await {
-            Ok(Ok(secured)) => secured,
-            Ok(Err(error)) => {
-                tracing::warn!(%from, %error, "a caller of the admin API is refused");
-                return;
-            }
-            Err(_) => return,
-        };
-        let service = TowerToHyperService::new(router.layer(Extension(Caller(secured.identity))));
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new());
-        http.header_read_timeout(self.head_within)
-            .max_buf_size(LARGEST_HEAD);
-        let connection = http.serve_connection(TokioIo::new(secured.wire), service);
-        if let Ok(Err(error)) = timeout(LIFETIME, connection).await {
-            tracing::debug!(%from, %error, "a connection to the admin API broke");
-        }
     }
 }
 

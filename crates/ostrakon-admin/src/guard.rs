@@ -8,12 +8,10 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use ostrakon_http::{Caller, bearer};
 use ostrakon_tls::Role;
 
-use crate::{
-    office::{Caller, Office},
-    problem::Problem,
-};
+use crate::{office::Office, problem::Problem};
 
 /// The most bytes of a body.
 pub(crate) const LARGEST_BODY: usize = 64 * 1024;
@@ -84,20 +82,11 @@ fn check(office: &Office, caller: Option<&Caller>, headers: &HeaderMap) -> Resul
             "start it with `--admin-token-file FILE` or with OSTRAKON_ADMIN_TOKEN set, or with TLS and use an admin's certificate",
         ));
     };
-    let sent = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
-    let guess = sent.and_then(bearer);
-    match guess {
+    match bearer(headers) {
         Some(guess) if token.is(guess) => Ok("bearer of the admin token".to_owned()),
         Some(_) => Err(unauthorized("this is not the admin token")),
         None => Err(unauthorized("changes need the admin token")),
     }
-}
-
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn unauthorized(error: &str) -> Problem {

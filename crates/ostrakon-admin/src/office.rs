@@ -3,7 +3,6 @@
 use std::{sync::Arc, time::Duration};
 
 use ostrakon_manager::View;
-use ostrakon_tls::Identity;
 use tokio::sync::Semaphore;
 
 use crate::{Token, front::Front, settings::Render};
@@ -24,10 +23,6 @@ pub(crate) struct Office {
     /// Tells this manager's count of events from that of any other run.
     pub(crate) run: u64,
 }
-
-/// Whoever is at the other end of a connection, where that is proven.
-#[derive(Clone)]
-pub(crate) struct Caller(pub(crate) Option<Identity>);
 
 impl Office {
     /// Looks at the cluster. The manager waits meanwhile: gather what is needed, and put it into words later.

@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    http::{HeaderValue, StatusCode, header},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use ostrakon_council::PassError;
@@ -119,14 +119,6 @@ impl From<PassError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.status;
-        let mut response = (status, Json(self)).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            let bearer = HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, bearer);
-        }
-        response
+        (self.status, Json(self)).into_response()
     }
 }

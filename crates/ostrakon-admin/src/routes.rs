@@ -7,11 +7,11 @@ use std::sync::Arc;
 use axum::{
     Router,
     extract::DefaultBodyLimit,
-    http::{HeaderValue, Method, StatusCode, Uri, header},
+    http::{Method, StatusCode, Uri},
     middleware::{from_fn_with_state, map_response},
-    response::Response,
     routing::{MethodRouter, get, post},
 };
+use ostrakon_http::never_kept;
 
 use crate::{
     assignments, changes, dashboard, events, explanation, guard, load, node, office::Office,
@@ -78,17 +78,6 @@ async fn not_so(method: Method, uri: Uri) -> Problem {
         error,
         "GET /openapi.json says what it takes",
     )
-}
-
-/// What is so now may not be so in a moment, and is nothing for a browser to guess about.
-async fn never_kept(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    response
 }
 
 #[cfg(test)]

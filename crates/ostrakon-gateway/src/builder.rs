@@ -7,12 +7,12 @@ use std::{
 };
 
 use ostrakon::{Methods, Node, TellError};
+use ostrakon_http::{Door, Protection, Server};
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    Token, certificate, door::Door, error::GatewayError, gateway::Gateway, kind::Kind,
-    office::Office, routes, settings::GatewaySettings,
+    Token, certificate, error::GatewayError, gateway::Gateway, kind::Kind, office::Office, routes,
+    settings::GatewaySettings,
 };
 
 /// Describes a gateway; made by [`Gateway::builder`].
@@ -23,11 +23,12 @@ pub struct GatewayBuilder {
     kinds: BTreeMap<&'static str, Kind>,
     /// The first mistake that was made in describing it.
     mistake: Option<GatewayError>,
-    protection: Protection,
+    privacy: Privacy,
     settings: GatewaySettings,
 }
 
-enum Protection {
+/// What keeps tokens and messages private.
+enum Privacy {
     /// Nothing leaves this host.
     Loopback,
     Certificate {
@@ -45,7 +46,7 @@ impl GatewayBuilder {
             token,
             kinds: BTreeMap::new(),
             mistake: None,
-            protection: Protection::Loopback,
+            privacy: Privacy::Loopback,
             settings: GatewaySettings::default(),
         }
     }
@@ -87,7 +88,7 @@ impl GatewayBuilder {
 
     /// Serves HTTPS with this certificate (its chain, the own one first) and its key, both PEM. They are read once.
     pub fn tls(mut self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
-        self.protection = Protection::Certificate {
+        self.privacy = Privacy::Certificate {
             certificate: certificate.as_ref().to_owned(),
             key: key.as_ref().to_owned(),
         };
@@ -97,7 +98,7 @@ impl GatewayBuilder {
     /// Serves plain HTTP also on addresses that others can reach: for a gateway behind a proxy that speaks HTTPS, in a network that nobody
     /// else listens to.
     pub fn plaintext_beyond_this_host(mut self) -> Self {
-        self.protection = Protection::Elsewhere;
+        self.privacy = Privacy::Elsewhere;
         self
     }
 
@@ -122,27 +123,32 @@ impl GatewayBuilder {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let door = Door {
-            tls: self.protection.open(address)?,
+            of: "the gateway",
+            protection: self.privacy.at(address)?,
             connections: self.settings.connections,
-            patience: self.settings.patience,
+            greeted_within: self.settings.patience,
+            head_within: self.settings.patience,
         };
         let stop_within = self.settings.stop_within;
         let office = Office::new(self.node, self.token, self.kinds, self.settings);
-        let router = routes::router(office);
-        Ok(Gateway::open(door, listener, address, router, stop_within))
+        Ok(Gateway {
+            address,
+            server: Server::start(door, listener, routes::router(office)),
+            stop_within,
+        })
     }
 }
 
-impl Protection {
-    fn open(self, address: SocketAddr) -> Result<Option<TlsAcceptor>, GatewayError> {
+impl Privacy {
+    fn at(self, address: SocketAddr) -> Result<Protection, GatewayError> {
         match self {
             Self::Certificate { certificate, key } => {
-                certificate::load(&certificate, &key).map(Some)
+                certificate::load(&certificate, &key).map(Protection::Certificate)
             }
             Self::Loopback if !address.ip().is_loopback() => {
                 Err(GatewayError::Unprotected { address })
             }
-            Self::Loopback | Self::Elsewhere => Ok(None),
+            Self::Loopback | Self::Elsewhere => Ok(Protection::Plain),
         }
     }
 }

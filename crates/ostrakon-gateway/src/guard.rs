@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, StatusCode},
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use ostrakon_http::bearer;
 
 use crate::{office::Office, problem::Problem};
 
@@ -27,19 +28,11 @@ pub(crate) async fn guarded(
 }
 
 fn check(office: &Office, headers: &HeaderMap) -> Result<(), Problem> {
-    let sent = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
-    match sent.and_then(bearer) {
+    match bearer(headers) {
         Some(guess) if office.token.is(guess) => Ok(()),
         Some(_) => Err(unauthorized("this is not the gateway's token")),
         None => Err(unauthorized("the gateway's token is missing")),
     }
-}
-
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn unauthorized(error: &str) -> Problem {

@@ -45,7 +45,6 @@ mod arguments;
 mod builder;
 mod call;
 mod certificate;
-mod door;
 mod error;
 mod gateway;
 mod guard;
@@ -58,7 +57,6 @@ mod request;
 mod routes;
 mod settings;
 mod shape;
-
 mod verdict;
 
 pub use builder::GatewayBuilder;

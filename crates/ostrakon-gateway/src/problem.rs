@@ -143,12 +143,8 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry) = (self.status, self.retry);
         let mut response = (status, Json(self)).into_response();
-        let headers = response.headers_mut();
         if retry == Retry::Safe {
-            headers.insert(header::RETRY_AFTER, PAUSE);
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(header::RETRY_AFTER, PAUSE);
         }
         response
     }

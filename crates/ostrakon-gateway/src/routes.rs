@@ -6,11 +6,12 @@ use axum::{
     Json, Router,
     body::{Body, Bytes, HttpBody},
     extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request as Incoming, State},
-    http::{HeaderValue, Method as Verb, StatusCode, Uri, header, request::Parts},
+    http::{Method as Verb, StatusCode, Uri, request::Parts},
     middleware::{from_fn_with_state, map_response},
     response::Response,
     routing::{get, post},
 };
+use ostrakon_http::never_kept;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -134,15 +135,4 @@ async fn not_so(verb: Verb, uri: Uri) -> Problem {
         format!("{} does not take {verb}", uri.path()),
         "methods are called with POST; GET /openapi.json says what there is",
     )
-}
-
-/// An answer is for now only, and nothing for a browser to guess about.
-async fn never_kept(mut response: Response) -> Response {
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    response
 }

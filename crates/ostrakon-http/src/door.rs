@@ -1,37 +1,44 @@
 //! `Door`: lets callers in, so many at once, and none of them for ever.
+//!
+//! Every wait on a caller has an end: for its greeting, for the head of its request, and for the connection as a whole.
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
-use hyper::{
-    rt::{Read, Write},
-    server::conn::http1,
-};
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
+use ostrakon_tls::Secured;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
     task::JoinSet,
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
 
-/// How long a connection may last, streams included.
+use crate::protection::{Caller, Protection};
+
+/// How long a connection may last, streams included: whoever follows something resumes where it was.
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// How long to wait when the system cannot give us another connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
 /// The most bytes of a request's head, and what is buffered for a caller that does not read.
 const LARGEST_HEAD: usize = 16 * 1024;
 
-pub(crate) struct Door {
-    /// `None`: plain text.
-    pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) connections: usize,
-    /// How long a caller may take to say what it wants.
-    pub(crate) patience: Duration,
+/// How callers are let in.
+pub struct Door {
+    /// Whose door it is, for the log.
+    pub of: &'static str,
+    /// What connections are protected by.
+    pub protection: Protection,
+    /// How many connections there may be; more wait in the queue of the system.
+    pub connections: usize,
+    /// How long a caller may take until its connection is protected.
+    pub greeted_within: Duration,
+    /// How long a caller may take for the head of a request, and be idle between two.
+    pub head_within: Duration,
 }
 
 impl Door {
@@ -67,7 +74,7 @@ impl Door {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the gateway cannot accept a connection");
+                    tracing::warn!(%error, "{} cannot accept a connection", door.of);
                     tokio::time::sleep(EXHAUSTED).await;
                 }
             }
@@ -85,28 +92,39 @@ impl Door {
     ) {
         // Only how soon small answers leave depends on it.
         let _ = stream.set_nodelay(true);
-        let Some(tls) = &self.tls else {
-            return self.serve(TokioIo::new(stream), from, router, closed).await;
-        };
-        match timeout(self.patience, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(TokioIo::new(stream), from, router, closed).await,
-            Ok(Err(error)) => tracing::debug!(%from, %error, "a caller does not speak TLS with us"),
-            Err(_) => tracing::debug!(%from, "a caller takes too long to begin with TLS"),
+        let greeting = self.protection.greet(stream);
+        match timeout(self.greeted_within, greeting).await {
+            Ok(Ok(secured)) => self.serve(secured, from, router, closed).await,
+            Ok(Err(error)) => self.refused(from, &error),
+            Err(_) => tracing::debug!(%from, "a caller of {} takes too long to begin", self.of),
+        }
+    }
+
+    /// In a cluster everybody knows how to come in; on the web anybody tries.
+    fn refused(&self, from: SocketAddr, error: &io::Error) {
+        match self.protection {
+            Protection::Cluster(_) => {
+                tracing::warn!(%from, %error, "a caller of {} is refused", self.of);
+            }
+            Protection::Certificate(_) | Protection::Plain => {
+                tracing::debug!(%from, %error, "a caller of {} does not speak TLS with us", self.of);
+            }
         }
     }
 
     async fn serve(
         &self,
-        wire: impl Read + Write + Unpin + Send,
+        secured: Secured,
         from: SocketAddr,
         router: Router,
         mut closed: watch::Receiver<bool>,
     ) {
+        let service = TowerToHyperService::new(router.layer(Extension(Caller(secured.identity))));
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
-            .header_read_timeout(self.patience)
+            .header_read_timeout(self.head_within)
             .max_buf_size(LARGEST_HEAD);
-        let mut connection = pin!(http.serve_connection(wire, TowerToHyperService::new(router)));
+        let mut connection = pin!(http.serve_connection(TokioIo::new(secured.wire), service));
         let serving = async {
             tokio::select! {
                 served = connection.as_mut() => return served,
@@ -116,7 +134,7 @@ impl Door {
             connection.await
         };
         if let Ok(Err(error)) = timeout(LIFETIME, serving).await {
-            tracing::debug!(%from, %error, "a connection to the gateway broke");
+            tracing::debug!(%from, %error, "a connection to {} broke", self.of);
         }
     }
 }
