@@ -6,6 +6,8 @@
 mod certs;
 mod demo;
 mod manager;
+mod serving;
+mod span;
 mod verbs;
 mod witness;
 
@@ -31,6 +33,8 @@ enum Command {
     Manager(Box<manager::Options>),
     /// Run a voter for nodes that look after their cluster themselves: it hosts nothing
     Witness(Box<witness::Options>),
+    /// Say whether a manager or a peer lives, or is ready: for probes of a platform
+    Probe(verbs::Probe),
     /// Show the cluster at a glance, and what is wrong with it
     Status(verbs::Status),
     /// List the nodes, or say that one is dead
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Command::DemoNode(options) => demo::cluster::run_member(&options),
         Command::Manager(options) => manager::run(&options),
         Command::Witness(options) => witness::run(&options),
+        Command::Probe(verb) => verbs::probe(&verb),
         Command::Status(verb) => verbs::run(verbs::status(&verb)),
         Command::Nodes(verb) => verbs::run(verbs::nodes(&verb)),
         Command::Shards(verb) => verbs::run(verbs::shards(&verb)),
@@ -69,9 +74,17 @@ fn main() -> ExitCode {
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        ExitCode::FAILURE
+        match error.is::<Nonsense>() {
+            true => ExitCode::from(2),
+            false => ExitCode::FAILURE,
+        }
     })
 }
+
+/// Arguments or settings that make no sense. Nothing was started.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Nonsense(anyhow::Error);
 
 const EXAMPLES: &str = "\
 Examples:

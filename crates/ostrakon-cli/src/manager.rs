@@ -4,43 +4,31 @@ mod choices;
 mod config;
 mod foreign;
 mod keys;
+mod lease_keys;
 mod options;
 mod platform;
 mod printed;
 #[cfg(test)]
 mod reference;
-mod span;
-mod tables;
 
-use std::{env, path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::Path, process::ExitCode};
 
 use anyhow::Context;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use ostrakon_admin::{Admin, AdminSettings, Token};
+use ostrakon_admin::{Admin, AdminSettings};
 use ostrakon_manager::Manager;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::{filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 pub(crate) use self::options::Options;
 use self::{choices::Witness, config::Config, printed::without_password};
-
-/// Old samples are put together so often.
-const UPKEEP: Duration = Duration::from_secs(5);
+use crate::{Nonsense, serving};
 
 /// Runs a manager, or prints how it would run.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let config = match options.keys().and_then(Config::new) {
-        Ok(config) => config,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let config = options.keys().and_then(Config::new).map_err(Nonsense)?;
     if options.print_config {
         print!("{}", printed::printed(&config));
         return Ok(ExitCode::SUCCESS);
     }
-    begin_to_log(&config)?;
+    serving::begin_to_log(&config.log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -56,25 +44,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-fn begin_to_log(config: &Config) -> anyhow::Result<()> {
-    let targets: Targets = config.log.parse().context("log")?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry()
-        .with(targets)
-        .with(lines)
-        .init();
-    Ok(())
-}
-
 /// Serves until a signal comes, or `enough` does.
 async fn serve(config: &Config, enough: impl Future<Output = ()>) -> anyhow::Result<()> {
-    // Before anything is started, lest a signal that comes early ends the process at once.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = serving::Signals::new()?;
     make_data_dir(config)?;
-    let metrics = PrometheusBuilder::new()
-        .install_recorder()
-        .context("metrics")?;
+    let metrics = serving::metrics()?;
     let mut settings = config.settings()?;
     if config.health == Witness::Kubernetes {
         settings.health = platform::health().await?;
@@ -83,20 +57,20 @@ async fn serve(config: &Config, enough: impl Future<Output = ()>) -> anyhow::Res
         listen: config.admin_listen.clone(),
         cluster: config.cluster.clone(),
         manager: config.name.clone(),
-        token: token(config)?,
+        token: serving::token(config.admin_token_file.as_deref())?,
         security: settings.security.clone(),
-        metrics: Some(rendered(metrics)),
+        metrics: Some(metrics),
         ..AdminSettings::default()
     };
+    let security = settings.security.clone();
     let manager = match settings.storage.starts_with("etcd://") {
         true => Manager::start_over(platform::etcd(&settings).await?, settings).await?,
         false => Manager::start(settings).await?,
     };
     let admin = Admin::start(manager.desk().clone(), admin).await?;
-    announce(config, &manager, &admin);
+    announce(config, &manager, &serving::shown(&admin, &security));
     tokio::select! {
-        _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
-        _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
+        () = signals.stop() => {}
         () = enough => tracing::info!("stopping: the input has ended"),
     }
     admin.stop().await;
@@ -116,40 +90,14 @@ fn make_data_dir(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The one line that says where everything is.
-fn announce(config: &Config, manager: &Manager, admin: &Admin) {
-    let scheme = if config.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
+fn announce(config: &Config, manager: &Manager, shown: &str) {
     println!(
-        "manager {} of cluster {}: nodes connect to {}; admin API at {scheme}://{}; log in {}",
+        "manager {} of cluster {}: nodes connect to {}; {shown}; log in {}",
         config.name,
         config.cluster,
         manager
             .address()
             .map_or_else(String::new, |address| address.to_string()),
-        admin.address(),
         without_password(&config.storage)
     );
-}
-
-fn token(config: &Config) -> anyhow::Result<Option<Token>> {
-    match (&config.admin_token_file, env::var("OSTRAKON_ADMIN_TOKEN")) {
-        (Some(file), _) => Ok(Some(Token::read(file).context("admin.token_file")?)),
-        (None, Ok(text)) => Ok(Some(Token::new(&text).context("OSTRAKON_ADMIN_TOKEN")?)),
-        (None, Err(_)) => Ok(None),
-    }
-}
-
-fn rendered(metrics: PrometheusHandle) -> ostrakon_admin::Render {
-    let upkeep = metrics.clone();
-    tokio::spawn(async move {
-        let mut times = tokio::time::interval(UPKEEP);
-        loop {
-            times.tick().await;
-            upkeep.run_upkeep();
-        }
-    });
-    Arc::new(move || metrics.render())
 }

@@ -1,4 +1,4 @@
-//! What operators do with a running cluster: `status`, `nodes`, `shards`, `explain`, `drain`, `rebalance`, `rebalancing`, `events`.
+//! What operators do with a running cluster: `probe`, `status`, `nodes`, `shards`, `explain`, `drain`, `rebalance`, `rebalancing`, `events`.
 //!
 //! Each is a request to the admin API of a manager, and its answer as a table for people or, with `--json`, as it came for tools.
 
@@ -20,6 +20,7 @@ macro_rules! println {
 mod client;
 mod happenings;
 mod nodes;
+mod probe;
 mod reach;
 mod shards;
 mod status;
@@ -36,6 +37,7 @@ pub(crate) use self::{
     client::Client,
     happenings::{Events, events},
     nodes::{Nodes, nodes},
+    probe::{Probe, probe},
     shards::{Explain, Shards, explain, shards},
     status::{Status, status},
     want::{Drain, Rebalance, Rebalancing, drain, rebalance, rebalancing},
@@ -43,11 +45,15 @@ pub(crate) use self::{
 
 /// Does what a verb says.
 pub(crate) fn run(verb: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
+    block_on(verb)??;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn block_on<T>(verb: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(verb)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(runtime.block_on(verb))
 }
 
 /// Prints; ends the program if nobody reads any more.

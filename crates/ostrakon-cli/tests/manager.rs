@@ -12,6 +12,8 @@ mod nodes;
 mod operators;
 #[path = "manager/peers.rs"]
 mod peers;
+#[path = "manager/probing.rs"]
+mod probing;
 #[path = "manager/running.rs"]
 mod running;
 #[path = "manager/settings.rs"]

@@ -90,7 +90,7 @@ impl<'o> Cluster<'o> {
     pub(crate) async fn open(options: &'o Options) -> anyhow::Result<Self> {
         if options.managers > 1 && options.storage.is_none() {
             bail!(
-                "several managers need a --storage that they can share: postgres://… or redis://…"
+                "several managers need a --storage that they can share: postgres://…, redis://… or etcd://…"
             );
         }
         let site = Site::new(options).await?;

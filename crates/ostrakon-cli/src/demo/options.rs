@@ -10,6 +10,7 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use super::{cluster::Fault, sensors};
+use crate::span::Span;
 
 /// The arguments of `ostrakon demo`.
 #[derive(Args, Debug)]
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     /// How many managers there are: one leads, the others stand by; more than one need a --storage that they can share
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=5))]
     pub(crate) managers: u32,
-    /// Where the managers keep their log: postgres://… or redis://…; a file of this run unless told otherwise
+    /// Where the managers keep their log: postgres://…, redis://… or etcd://…; a file of this run unless told otherwise
     #[arg(long, value_name = "URL")]
     pub(crate) storage: Option<String>,
     /// What to do to the cluster meanwhile, in this order; with --plane managed or peer
@@ -52,8 +53,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) tellers: u32,
     /// How long they work: 500ms, 10s, 2m; on a terminal with several nodes until you press q, else for 20s, unless told otherwise
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
-    run_for: Option<Duration>,
+    #[arg(long = "for", value_name = "TIME")]
+    run_for: Option<Span>,
     /// Print one line of JSON instead of the summary; progress goes to standard error
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,7 +63,7 @@ pub(crate) struct Options {
 impl Options {
     /// How long they work, where nobody is asked.
     pub(crate) fn run_for(&self) -> Duration {
-        self.run_for.unwrap_or(USUAL)
+        self.run_for.unwrap_or(USUAL).0
     }
 
     /// What is done to the cluster: by the keys of a terminal, by keys that are pressed for the user, or what was asked for.
@@ -71,7 +72,7 @@ impl Options {
             return Direction::Faults(self.run_for());
         }
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
-            return Direction::Keys(self.run_for);
+            return Direction::Keys(self.run_for.map(|span| span.0));
         }
         Direction::Script(self.run_for())
     }
@@ -97,7 +98,7 @@ impl Options {
 }
 
 /// How long they work unless told otherwise.
-const USUAL: Duration = Duration::from_secs(20);
+const USUAL: Span = Span::seconds(20);
 
 /// Who says what is done to the cluster, and for how long.
 pub(crate) enum Direction {
@@ -135,26 +136,6 @@ impl Failover {
             Self::Proof => "proof",
             Self::Lease => "lease",
         }
-    }
-}
-
-/// Reads `500ms`, `10s` or `2m`.
-fn time(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit());
-    let (number, unit) = text.split_at(unit_at.unwrap_or(text.len()));
-    let milliseconds = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        _ => return Err("write a whole number and its unit: 500ms, 10s or 2m".to_owned()),
-    };
-    let number = number
-        .parse::<u64>()
-        .map_err(|_| format!("{number:?} is not a whole number that makes sense here"))?;
-    match number.checked_mul(milliseconds) {
-        None => Err("nobody lives that long".to_owned()),
-        Some(0) => Err("nothing can be shown in no time".to_owned()),
-        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
     }
 }
 
@@ -196,43 +177,3 @@ Examples:
   ostrakon demo --plane managed --for 60s --fault replace-node --rounds 30
   ostrakon demo --plane managed --for 40s --failover lease --fault cut-node --namespaces
   ostrakon demo --plane solo --for 3s --json | jq .messages_per_second";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_with_their_unit() {
-        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(time("10s"), Ok(Duration::from_secs(10)));
-        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
-    }
-
-    #[test]
-    fn times_without_meaning_are_refused() {
-        for nonsense in [
-            "",
-            "10",
-            "s",
-            "ms",
-            "-1s",
-            "+1s",
-            "1.5s",
-            "10 s",
-            "10h",
-            "1m30s",
-            "soon",
-            "0s",
-            "0ms",
-            "99999999999999999999s",
-            "18446744073709551615m",
-        ] {
-            assert!(time(nonsense).is_err(), "{nonsense:?}");
-        }
-    }
-
-    #[test]
-    fn a_refusal_says_what_would_do() {
-        assert!(time("10").unwrap_err().contains("500ms, 10s or 2m"));
-    }
-}

@@ -17,9 +17,9 @@ use ostrakon_tls::{Files, Identity, Role, Security};
 use super::{
     choices::{Placing, Profile, Rule, Witness},
     keys::Keys,
-    span::Span,
-    tables::{LeaseKeys, TlsKeys},
+    lease_keys::LeaseKeys,
 };
+use crate::{serving::check_address, span::Span};
 
 /// A probe is given up after this time, whatever a ping would wait for.
 const LONGEST_PING: Span = Span::seconds(5);
@@ -77,7 +77,7 @@ impl Config {
             takeover_patience: keys.takeover_patience.unwrap_or(Span::seconds(3)),
             connections: keys.connections.unwrap_or(10_000),
             log: keys.log.unwrap_or_else(|| "info".to_owned()),
-            tls: files(&keys.tls, &name)?,
+            tls: keys.tls.files(&name)?,
             admin_listen: address("admin.listen", keys.admin.listen, "127.0.0.1:9471")?,
             admin_token_file: keys.admin.token_file,
             name,
@@ -172,14 +172,7 @@ fn address(key: &str, set: Option<String>, default: &str) -> anyhow::Result<Stri
     let Some(address) = set else {
         return Ok(default.to_owned());
     };
-    let port = address
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty())
-        .map(|(_, port)| port);
-    ensure!(
-        port.is_some_and(|port| port.parse::<u16>().is_ok()),
-        "{key}: {address:?} is no address: write HOST:PORT, as in {default}"
-    );
+    check_address(key, &address, default)?;
     Ok(address)
 }
 
@@ -216,37 +209,6 @@ fn timing(lease: &LeaseKeys) -> anyhow::Result<LeaseTiming> {
         drift_permille: lease.drift_permille.unwrap_or(profile.drift_permille),
     };
     LeaseTiming::new(times).context("lease")
-}
-
-fn files(tls: &TlsKeys, name: &str) -> anyhow::Result<Option<Files>> {
-    let in_dir = tls.dir.as_ref().map(|dir| Files::in_dir(dir, name));
-    let pick = |set: &Option<PathBuf>, of: fn(&Files) -> &PathBuf| {
-        set.clone()
-            .or_else(|| in_dir.as_ref().map(|files| of(files).clone()))
-    };
-    let found = [
-        ("tls.ca", pick(&tls.ca, |files| &files.ca)),
-        (
-            "tls.certificate",
-            pick(&tls.certificate, |files| &files.certificate),
-        ),
-        ("tls.key", pick(&tls.key, |files| &files.key)),
-    ];
-    match found {
-        [(_, None), (_, None), (_, None)] => Ok(None),
-        [(_, Some(ca)), (_, Some(certificate)), (_, Some(key))] => Ok(Some(Files {
-            ca,
-            certificate,
-            key,
-        })),
-        parts => {
-            let missing = parts
-                .iter()
-                .find(|(_, file)| file.is_none())
-                .map_or("tls", |(key, _)| key);
-            bail!("{missing}: it is missing, and without it there is no TLS: set it, or tls.dir")
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,11 @@ use serde::Deserialize;
 
 use super::{
     choices::{Placing, Rule, Witness},
+    lease_keys::LeaseKeys,
+};
+use crate::{
+    serving::{AdminKeys, TlsKeys},
     span::Span,
-    tables::{AdminKeys, LeaseKeys, TlsKeys},
 };
 
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -29,7 +32,7 @@ pub(crate) struct Keys {
     /// The folder for what it keeps itself
     #[arg(long, value_name = "DIR", env = "OSTRAKON_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Where the log is: file:PATH, memory:, postgres://… or redis://…
+    /// Where the log is: file:PATH, memory:, postgres://…, redis://… or etcd://…
     #[arg(
         long,
         value_name = "URL",

@@ -5,7 +5,8 @@ use std::{fmt::Write as _, path::Path, time::Duration};
 use clap::ValueEnum;
 use ostrakon_core::LeaseTiming;
 
-use super::{config::Config, span::Span};
+use super::config::Config;
+use crate::span::Span;
 
 /// The text of such a file. Passwords are left out.
 pub(crate) fn printed(config: &Config) -> String {
@@ -42,7 +43,7 @@ impl File {
             &path(&config.data_dir),
         );
         self.key(
-            "Where the log is: file:PATH, memory:, postgres://… or redis://…",
+            "Where the log is: file:PATH, memory:, postgres://…, redis://… or etcd://…",
             "storage",
             &text(&without_password(&config.storage)),
         );
@@ -100,7 +101,7 @@ impl File {
             &text(rule),
         );
         self.key(
-            "Who says whether a silent node is dead: \"auto\", \"process\" or \"ping\".",
+            "Who says whether a silent node is dead: \"auto\", \"process\", \"ping\" or \"kubernetes\".",
             "health",
             &choice(&config.health),
         );
@@ -140,7 +141,7 @@ impl File {
         }
         self.0 += "[admin]\n";
         self.key(
-            "Where the admin API is.",
+            "Where the dashboard and the admin API are.",
             "listen",
             &text(&config.admin_listen),
         );

@@ -8,13 +8,12 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use clap::{Arg, Args, Command};
 
 use super::{
-    config::Config,
-    keys::Keys,
-    options::from_toml,
-    printed::printed,
-    tables::{AdminKeys, LeaseKeys, TlsKeys},
+    config::Config, keys::Keys, lease_keys::LeaseKeys, options::from_toml, printed::printed,
 };
-use crate::{verbs, witness};
+use crate::{
+    serving::{AdminKeys, TlsKeys},
+    verbs, witness,
+};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
 
@@ -245,14 +244,15 @@ What the times mean, and which of them fit together, is in [ownership.md](owners
 const WITNESS: &str = "\
 ## A witness
 
-`ostrakon witness`, the vote without entities of [peer.md](peer.md#two-nodes-and-the-witness).
+`ostrakon witness`, the vote without entities of [peer.md](peer.md#two-nodes-and-the-witness). Its certificate is that of a node. Without `--admin-listen` it has no
+dashboard and no admin API.
 
 ";
 
 const OPERATORS: &str = "\
 ## Operators
 
-What `status`, `nodes`, `shards`, `explain`, `drain`, `rebalance`, `rebalancing` and `events` have in common. What each takes besides is in
+What `probe`, `status`, `nodes`, `shards`, `explain`, `drain`, `rebalance`, `rebalancing` and `events` have in common. What each takes besides is in
 `ostrakon help VERB`.
 
 ";

@@ -44,7 +44,25 @@ impl Client {
         self.ask(Method::POST, path, body).await
     }
 
+    /// What a page says that is no JSON, where it says something.
+    pub(crate) async fn get_text(&self, path: &str) -> anyhow::Result<String> {
+        let body = self.answer(Method::GET, path, None).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
+        let body = self.answer(method, path, body).await?;
+        serde_json::from_slice(&body)
+            .context("the answer is no JSON: is that the admin API of a manager?")
+    }
+
+    /// The body of an answer that is no refusal.
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> anyhow::Result<Bytes> {
         let request = self
             .request(method, path)
             .header(CONTENT_TYPE, "application/json");
@@ -59,11 +77,10 @@ impl Client {
         let body = body
             .map_err(|error| anyhow::anyhow!("the answer broke off: {error}"))?
             .to_bytes();
-        if status.is_success() {
-            return serde_json::from_slice(&body)
-                .context("the answer is no JSON: is that the admin API of a manager?");
+        match status.is_success() {
+            true => Ok(body),
+            false => Err(refused(status, &body)),
         }
-        Err(refused(status, &body))
     }
 
     /// Follows events behind the last one that was seen, or from a number on.

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
-use ostrakon_admin::Token;
 use ostrakon_core::{Failover, LeaseTiming, NodeName};
 use ostrakon_council::{CouncilSettings, PeerSettings};
-use ostrakon_tls::{Files, Identity, Role, Security};
+use ostrakon_tls::{Identity, Role, Security};
 use tracing_subscriber::filter::Targets;
+
+use crate::serving::{AdminKeys, TlsKeys, check_address};
 
 /// The arguments of `ostrakon witness`.
 #[derive(Args, Debug)]
@@ -37,32 +38,11 @@ pub(crate) struct Options {
     lease_profile: Profile,
     /// What to log, and where from: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info,openraft=warn")]
-    log: String,
+    pub(crate) log: String,
     #[command(flatten)]
-    tls: TlsFiles,
-    /// Where the admin API is; without it there is none
-    #[arg(long, value_name = "HOST:PORT")]
-    admin_listen: Option<String>,
-    /// The file with the token that lets its bearer change things; or set OSTRAKON_ADMIN_TOKEN
-    #[arg(long, value_name = "FILE", env = "OSTRAKON_ADMIN_TOKEN_FILE")]
-    admin_token_file: Option<PathBuf>,
-}
-
-/// Its certificate is that of a node: `ostrakon certs node NAME`.
-#[derive(Args, Debug)]
-struct TlsFiles {
-    /// The folder where `ostrakon certs node NAME` has put ca.pem, NAME.pem and NAME.key
-    #[arg(long = "tls-dir", value_name = "DIR", env = "OSTRAKON_TLS_DIR")]
-    dir: Option<PathBuf>,
-    /// The authority, if it is elsewhere
-    #[arg(long = "tls-ca", value_name = "FILE")]
-    ca: Option<PathBuf>,
-    /// The certificate, if it is elsewhere
-    #[arg(long = "tls-certificate", value_name = "FILE")]
-    certificate: Option<PathBuf>,
-    /// Its key, if it is elsewhere
-    #[arg(long = "tls-key", value_name = "FILE")]
-    key: Option<PathBuf>,
+    tls: TlsKeys,
+    #[command(flatten)]
+    pub(crate) admin: AdminKeys,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -81,77 +61,19 @@ impl Options {
         let given = [("--listen", &self.listen)].into_iter();
         let given = given.chain(self.seeds.iter().map(|seed| ("--seed", seed)));
         let given = given.chain(self.advertise.iter().map(|at| ("--advertise", at)));
-        let given = given.chain(self.admin_listen.iter().map(|at| ("--admin-listen", at)));
+        let given = given.chain(self.admin.listen.iter().map(|at| ("--admin-listen", at)));
         for (option, address) in given {
-            let port = address
-                .rsplit_once(':')
-                .map(|(_, port)| port.parse::<u16>());
-            ensure!(
-                matches!(port, Some(Ok(_))),
-                "{option}: {address:?} is no address: write HOST:PORT, as in 10.0.0.9:25520"
-            );
+            check_address(option, address, "10.0.0.9:25520")?;
         }
-        self.files().map(|_| ())
-    }
-
-    pub(crate) fn log_targets(&self) -> anyhow::Result<Targets> {
-        self.log.parse().context("--log")
-    }
-
-    pub(crate) fn admin_listen(&self) -> Option<&str> {
-        self.admin_listen.as_deref()
-    }
-
-    pub(crate) fn scheme(&self) -> &'static str {
-        match self.files() {
-            Ok(Some(_)) => "https",
-            Ok(None) | Err(_) => "http",
-        }
+        self.log.parse::<Targets>().context("--log")?;
+        self.tls.files(&self.name).map(drop)
     }
 
     pub(crate) fn security(&self) -> anyhow::Result<Security> {
-        match self.files()? {
+        match self.tls.files(&self.name)? {
             Some(files) => Security::tls(files).context("--tls-dir"),
             None => Ok(Security::plaintext()),
         }
-    }
-
-    fn files(&self) -> anyhow::Result<Option<Files>> {
-        let TlsFiles {
-            dir,
-            ca,
-            certificate,
-            key,
-        } = &self.tls;
-        if dir.is_none() && ca.is_none() && certificate.is_none() && key.is_none() {
-            return Ok(None);
-        }
-        let usual = dir.as_ref().map(|dir| Files::in_dir(dir, &self.name));
-        let pick = |set: &Option<PathBuf>, usual: Option<PathBuf>, option: &str| {
-            let file = set.clone().or(usual);
-            file.with_context(|| {
-                format!("{option} or --tls-dir is missing, and there is no TLS without it")
-            })
-        };
-        let usual = |of: fn(&Files) -> &PathBuf| usual.as_ref().map(|files| of(files).clone());
-        Ok(Some(Files {
-            ca: pick(ca, usual(|files| &files.ca), "--tls-ca")?,
-            certificate: pick(
-                certificate,
-                usual(|files| &files.certificate),
-                "--tls-certificate",
-            )?,
-            key: pick(key, usual(|files| &files.key), "--tls-key")?,
-        }))
-    }
-
-    pub(crate) fn token(&self) -> anyhow::Result<Option<Token>> {
-        if let Some(file) = &self.admin_token_file {
-            return Ok(Some(Token::read(file).context("--admin-token-file")?));
-        }
-        let set = std::env::var("OSTRAKON_ADMIN_TOKEN").ok();
-        let token = set.map(|text| Token::new(&text).context("OSTRAKON_ADMIN_TOKEN"));
-        token.transpose()
     }
 
     pub(crate) fn council(&self, security: Security) -> CouncilSettings {
@@ -181,6 +103,9 @@ hosts nothing: any small machine will do that is not the host of one of the two,
 database. With it, either node or the witness may end, and the rest goes on.
 
 A cluster of three nodes or more needs none.
+
+Its certificate is that of a node: `ostrakon certs node NAME`. Without --admin-listen it has no
+dashboard and no admin API.
 
 Exit code: 0 after SIGTERM or SIGINT, when it has left; 1 if it could not start, 2 for options that
 make no sense.

@@ -1,4 +1,4 @@
-//! `Span`: a time as people write it.
+//! `Span`: a time as people write it, in options and in files.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -84,9 +84,12 @@ mod tests {
             "20",
             "s",
             "-1s",
+            "+1s",
             "1.5s",
             "20 s",
             "1h",
+            "1m30s",
+            "soon",
             "0s",
             "99999999999999999999s",
             "18446744073709551615m",
