@@ -7,7 +7,7 @@
 //! What to keep to:
 //!
 //! - An id belongs to one log. Without a data directory every start needs a [`fresh_id`].
-//! - One voice [forms](RaftLog::form) the cluster, once; all others are let in by the leader with [`RaftLog::set_voters`].
+//! - One voice [forms](RaftLog::form) the cluster, once; all others are let in by the leader with [`RaftLog::set_members`].
 //! - [`RaftLog::leads`] is not a permission.
 
 mod answering;

@@ -132,16 +132,6 @@ impl RaftLog {
         self.watching.leads.clone()
     }
 
-    /// Who votes, as far as it is decided and known here. While the voters change, old and new.
-    pub fn voters(&self) -> watch::Receiver<BTreeMap<u64, Voice>> {
-        self.watching.voters.clone()
-    }
-
-    /// Who learns in order to vote.
-    pub fn learners(&self) -> watch::Receiver<BTreeMap<u64, Voice>> {
-        self.watching.learners.clone()
-    }
-
     /// Who takes part, as far as it is decided and known here.
     pub fn members(&self) -> watch::Receiver<Members> {
         self.watching.members.clone()
@@ -156,15 +146,6 @@ impl RaftLog {
             catch_up: self.settings.catch_up,
         };
         voting.set(wanted).await
-    }
-
-    /// Makes these the voters, and forgets all others. Only the leader can; it may remove itself.
-    pub async fn set_voters(&self, wanted: &BTreeMap<u64, Voice>) -> Result<(), VotersError> {
-        let members = Members {
-            voters: wanted.clone(),
-            learners: BTreeMap::new(),
-        };
-        self.set_members(&members).await
     }
 
     /// Asks another voter to lead instead. It does so as soon as it has the whole log; nothing happens if this voice does not lead.

@@ -19,15 +19,11 @@ use crate::{Members, Voice};
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub(crate) leads: watch::Receiver<bool>,
-    pub(crate) voters: watch::Receiver<BTreeMap<u64, Voice>>,
-    pub(crate) learners: watch::Receiver<BTreeMap<u64, Voice>>,
     pub(crate) members: watch::Receiver<Members>,
 }
 
 struct Watched {
     leads: watch::Sender<bool>,
-    voters: watch::Sender<BTreeMap<u64, Voice>>,
-    learners: watch::Sender<BTreeMap<u64, Voice>>,
     members: watch::Sender<Members>,
     book: AddressBook,
 }
@@ -40,13 +36,9 @@ impl Watching {
         book: AddressBook,
     ) -> Self {
         let (leads, leads_seen) = watch::channel(false);
-        let (voters, voters_seen) = watch::channel(BTreeMap::new());
-        let (learners, learners_seen) = watch::channel(BTreeMap::new());
         let (members, members_seen) = watch::channel(Members::default());
         let watched = Watched {
             leads,
-            voters,
-            learners,
             members,
             book,
         };
@@ -62,8 +54,6 @@ impl Watching {
         });
         Self {
             leads: leads_seen,
-            voters: voters_seen,
-            learners: learners_seen,
             members: members_seen,
         }
     }
@@ -88,8 +78,6 @@ impl Watched {
             voters: voices(membership.voter_ids().collect()),
             learners: voices(membership.learner_ids().collect()),
         };
-        set(&self.voters, members.voters.clone());
-        set(&self.learners, members.learners.clone());
         set(&self.members, members);
         match left {
             Duration::ZERO => Duration::MAX,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use ostrakon_core::{Address, Entry, Index};
 use ostrakon_raft::{
-    CallError, Calls, MOST_MESSAGE, RaftLog, RaftRequest, RaftResponse, RaftSettings, StartError,
-    Voice, fresh_id,
+    CallError, Calls, MOST_MESSAGE, Members, RaftLog, RaftRequest, RaftResponse, RaftSettings,
+    StartError, Voice, VotersError, fresh_id,
 };
 use ostrakon_storage::conformance::takeover;
 use ostrakon_storage::{Append, BoxFuture, Storage};
@@ -133,6 +133,18 @@ pub(crate) fn voices(logs: &[Arc<RaftLog>]) -> BTreeMap<u64, Voice> {
     voices.map(|voice| (voice.id, voice)).collect()
 }
 
+/// Lets these vote, and nobody only learn.
+pub(crate) async fn set_voters(
+    leader: &RaftLog,
+    voters: &BTreeMap<u64, Voice>,
+) -> Result<(), VotersError> {
+    let wanted = Members {
+        voters: voters.clone(),
+        learners: BTreeMap::new(),
+    };
+    leader.set_members(&wanted).await
+}
+
 /// The first leads, all vote.
 pub(crate) async fn cluster(net: &Arc<Net>, settings: Vec<RaftSettings>) -> Vec<Arc<RaftLog>> {
     let mut logs = Vec::new();
@@ -141,7 +153,7 @@ pub(crate) async fn cluster(net: &Arc<Net>, settings: Vec<RaftSettings>) -> Vec<
     }
     logs[0].form().await.unwrap();
     leads(&logs[0]).await;
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     for log in &logs {
         votes(log, &voices(&logs)).await;
     }
@@ -189,8 +201,8 @@ pub(crate) async fn leader(logs: &[Arc<RaftLog>]) -> Arc<RaftLog> {
 }
 
 pub(crate) async fn votes(log: &RaftLog, voters: &BTreeMap<u64, Voice>) {
-    let mut seen = log.voters();
-    let settled = seen.wait_for(|seen| seen == voters);
+    let mut members = log.members();
+    let settled = members.wait_for(|members| members.voters == *voters);
     within("the voters", settled).await.unwrap();
 }
 

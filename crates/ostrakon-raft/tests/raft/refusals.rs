@@ -7,7 +7,7 @@ use ostrakon_servers::Folder;
 use ostrakon_storage::Storage;
 use ostrakon_storage::conformance::takeover;
 
-use crate::cluster::{append, cluster, on_disk, quick, restart, start, three};
+use crate::cluster::{append, cluster, on_disk, quick, restart, set_voters, start, three};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_has_a_log_forms_nothing() {
@@ -45,8 +45,8 @@ async fn a_request_for_another_cluster_or_another_voice_is_refused() {
     let mut wanted = crate::cluster::voices(&ours);
     let stranger = other[0].me().clone();
     wanted.insert(stranger.id, stranger);
-    ours[0].set_voters(&wanted).await.unwrap_err();
-    assert_eq!(other[0].voters().borrow().len(), 1);
+    set_voters(&ours[0], &wanted).await.unwrap_err();
+    assert_eq!(other[0].members().borrow().voters.len(), 1);
 
     let mut gone = ours[0].me().clone();
     gone.id += 1;
@@ -91,7 +91,7 @@ async fn catch(to: &ostrakon_raft::Voice, cluster: &str) -> (u64, ostrakon_raft:
     crate::cluster::leads(&log).await;
     let me = log.me().clone();
     let wanted = [(me.id, me), (to.id, to.clone())].into();
-    log.set_voters(&wanted).await.unwrap_err();
+    set_voters(&log, &wanted).await.unwrap_err();
     let request = caught.recv().await.unwrap();
     (request.to, request)
 }
@@ -158,6 +158,6 @@ async fn one_that_nobody_has_let_in_knows_nothing_and_says_so() {
         log.read(Default::default()).await.unwrap(),
         Default::default()
     );
-    assert!(log.voters().borrow().is_empty());
+    assert!(log.members().borrow().voters.is_empty());
     assert!(!*log.leads().borrow());
 }

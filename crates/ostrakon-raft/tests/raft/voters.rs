@@ -10,8 +10,8 @@ use ostrakon_storage::Storage;
 use ostrakon_storage::conformance::{state_of, takeover};
 
 use crate::cluster::{
-    Net, append, append_each, cluster, leader, leads, leads_no_more, quick, read, restart, start,
-    three, voices, votes, within,
+    Net, append, append_each, cluster, leader, leads, leads_no_more, quick, read, restart,
+    set_voters, start, three, voices, votes, within,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -24,12 +24,12 @@ async fn a_voice_without_a_disk_comes_back_as_another_and_takes_the_place_of_the
     let again = restart(&net, &quick("c")).await;
     assert_ne!(again.me().id, old.id);
     logs.push(again);
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     for log in &logs {
         votes(log, &voices(&logs)).await;
     }
     assert_eq!(read(&logs[2], last).await.len(), 10);
-    assert_eq!(*logs[0].learners().borrow(), BTreeMap::new());
+    assert_eq!(logs[0].members().borrow().learners, BTreeMap::new());
     // It counts: with it and one more there is a majority.
     net.isolate(logs[1].me());
     append(&logs[0], &[takeover(10)]).await;
@@ -64,7 +64,7 @@ async fn a_dead_voter_is_replaced() {
     net.isolate(logs[1].me());
     append(&logs[0], &[takeover(1)]).await;
     logs[1] = start(&net, quick("d")).await.unwrap();
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     votes(&logs[1], &voices(&logs)).await;
     // Now another may be lost.
     drop(logs.remove(2));
@@ -78,7 +78,7 @@ async fn the_same_voters_again_change_nothing() {
     let logs = three(&net).await;
     append(&logs[0], &[takeover(1)]).await;
     let before = logs[0].status();
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     assert_eq!(logs[0].status(), before);
 }
 
@@ -86,12 +86,12 @@ async fn the_same_voters_again_change_nothing() {
 async fn only_the_leader_changes_voters_and_somebody_must_be_left() {
     let net = Arc::default();
     let logs = three(&net).await;
-    let refused = logs[1].set_voters(&voices(&logs[..1])).await;
+    let refused = set_voters(&logs[1], &voices(&logs[..1])).await;
     let Err(VotersError::NotLeading(NotLeading::Other(named))) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(&named, logs[0].me());
-    let refused = logs[0].set_voters(&BTreeMap::new()).await;
+    let refused = set_voters(&logs[0], &BTreeMap::new()).await;
     assert!(matches!(refused, Err(VotersError::None)), "{refused:?}");
 }
 
@@ -105,18 +105,18 @@ async fn whoever_does_not_catch_up_does_not_vote_and_may_later() {
     let alone = voices(&logs);
     logs.push(start(&net, quick("b")).await.unwrap());
     net.isolate(logs[1].me());
-    let refused = logs[0].set_voters(&voices(&logs)).await;
+    let refused = set_voters(&logs[0], &voices(&logs)).await;
     let Err(VotersError::Behind { behind, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(behind, [logs[1].me().clone()]);
     votes(&logs[0], &alone).await;
-    assert_eq!(*logs[0].learners().borrow(), voices(&logs[1..]));
+    assert_eq!(logs[0].members().borrow().learners, voices(&logs[1..]));
     // One that only learns is not needed.
     let last = append(&logs[0], &[takeover(2)]).await.max(last);
     net.heal();
     within("the newcomer", async {
-        while logs[0].set_voters(&voices(&logs)).await.is_err() {}
+        while set_voters(&logs[0], &voices(&logs)).await.is_err() {}
     })
     .await;
     votes(&logs[1], &voices(&logs)).await;
@@ -132,12 +132,11 @@ async fn whoever_was_invited_for_nothing_is_forgotten() {
     let mut wanted = voices(&logs);
     let nobody = quick("b").me;
     wanted.insert(nobody.id, nobody);
-    logs[0].set_voters(&wanted).await.unwrap_err();
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
-    let mut learners = logs[0].learners();
-    within("nobody", learners.wait_for(BTreeMap::is_empty))
-        .await
-        .unwrap();
+    set_voters(&logs[0], &wanted).await.unwrap_err();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
+    let mut members = logs[0].members();
+    let forgotten = members.wait_for(|members| members.learners.is_empty());
+    within("nobody", forgotten).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -145,7 +144,7 @@ async fn a_leader_can_remove_itself() {
     let net = Arc::default();
     let logs = three(&net).await;
     let last = append(&logs[0], &[takeover(1)]).await;
-    logs[0].set_voters(&voices(&logs[1..2])).await.unwrap();
+    set_voters(&logs[0], &voices(&logs[1..2])).await.unwrap();
     leads(&logs[1]).await;
     leads_no_more(&logs[0]).await;
     votes(&logs[1], &voices(&logs[1..2])).await;
@@ -163,7 +162,7 @@ async fn a_voter_is_found_at_its_new_address() {
     moved.me.address = quick("elsewhere").me.address;
     logs.push(restart(&net, &moved).await);
     let last = append(&logs[0], &[takeover(1)]).await;
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     votes(&logs[2], &voices(&logs)).await;
     read(&logs[2], last).await;
 }
@@ -185,7 +184,7 @@ async fn whoever_is_far_behind_gets_a_snapshot() {
     logs.push(start(&net, quick("d")).await.unwrap());
     net.heal();
     let present = leader(&logs).await;
-    present.set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&present, &voices(&logs)).await.unwrap();
     let whole = logs[0].read(Default::default()).await.unwrap();
     assert_eq!(whole.snapshot, Some(snapshot));
     for log in &logs {
@@ -216,7 +215,7 @@ async fn a_large_snapshot_travels_in_parts() {
     }
     let last = append_each(&logs[0], 0..40).await;
     logs.push(start(&net, quick("b")).await.unwrap());
-    logs[0].set_voters(&voices(&logs)).await.unwrap();
+    set_voters(&logs[0], &voices(&logs)).await.unwrap();
     assert!(net.parts() > 1, "{}", net.parts());
     let before = Index::new(last.get() - 1);
     within("the end of the log", logs[1].changed(before)).await;
