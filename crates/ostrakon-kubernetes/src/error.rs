@@ -25,7 +25,7 @@ pub enum ConnectError {
 pub enum AskError {
     /// It knows us, or does not, and will not tell. It will be the same until somebody changes a role.
     #[error(
-        "reading pods in namespace {namespace:?} is not allowed: give the manager's service account a role with the verbs get and list on pods there"
+        "reading pods in namespace {namespace:?} is not allowed: give the manager's service account a role with the verb get on pods there, and with list if a selector is set"
     )]
     Forbidden {
         /// Where.

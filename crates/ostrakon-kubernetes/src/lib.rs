@@ -42,14 +42,15 @@
 //!   - { name: CONTAINER_NAME, value: guild }   # only if the pod has several
 //! ```
 //!
-//! The manager must be allowed to read pods, in the namespace of the nodes:
+//! The manager must be allowed to read a pod by its name, in the namespace of the nodes. Only with a
+//! [`selector`](KubernetesSettings::selector), which `ostrakon manager` never sets, it needs the verb `list` as well.
 //!
 //! ```yaml
 //! apiVersion: rbac.authorization.k8s.io/v1
 //! kind: Role
 //! metadata: { name: ostrakon-manager }
 //! rules:
-//!   - { apiGroups: [""], resources: [pods], verbs: [get, list] }
+//!   - { apiGroups: [""], resources: [pods], verbs: [get] }
 //! ---
 //! apiVersion: rbac.authorization.k8s.io/v1
 //! kind: RoleBinding

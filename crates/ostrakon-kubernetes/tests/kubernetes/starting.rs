@@ -46,16 +46,13 @@ async fn without_a_selector_only_the_permission_is_checked() {
 
 #[tokio::test]
 async fn a_missing_permission_is_named() {
-    let message = "pods is forbidden: User \"system:serviceaccount:shop:default\" cannot list resource \"pods\"";
+    let message = "pods is forbidden: User \"system:serviceaccount:shop:default\" cannot get resource \"pods\"";
     for (code, reason) in [(403, "Forbidden"), (401, "Unauthorized")] {
         let server = ApiServer::failing(code, reason, message).await;
         for health in [server.health(), server.health_by("app=guild")] {
             let error = health.check().await.unwrap_err();
             assert!(matches!(error, AskError::Forbidden { .. }), "{error:?}");
-            assert!(
-                error.to_string().contains("verbs get and list on pods"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("verb get on pods"), "{error}");
             assert!(!error.is_retryable());
         }
     }
