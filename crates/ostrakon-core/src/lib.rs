@@ -53,9 +53,10 @@ pub use custom_hash::CustomHash;
 pub use id::{EntityId, EntityKind, GroupName, InvalidId, NodeName, RoleName};
 pub use lease_timing::{LeaseTimes, LeaseTiming, UnsafeTiming};
 pub use membership::{
-    Address, ClusterId, ConnectFailure, Forming, Generation, InvalidAddress, InvalidProfile,
-    InvalidTopologyConfig, Profile, Topology, TopologyAction, TopologyConfig, TopologyInput,
-    TopologyMember, TopologyMessage, TopologyRejection, TopologySnapshot, TopologyStatus,
+    Address, ClusterId, ConnectFailure, Forming, Gathering, Generation, InvalidAddress,
+    InvalidProfile, InvalidTopologyConfig, Profile, Topology, TopologyAction, TopologyConfig,
+    TopologyInput, TopologyMember, TopologyMessage, TopologyRejection, TopologySnapshot,
+    TopologyStatus,
 };
 pub use phi_accrual::{InvalidPhiConfig, PhiAccrual, PhiConfig};
 pub use protocol::{Holdings, Order, OwnedShard, ToCoordinator, ToRegion};

@@ -9,7 +9,7 @@
 //! the generation of its record; views that exchange everything become equal, in whatever order; all memory is bounded by
 //! `max_members`.
 //!
-//! The parts: `search` and `admission` (getting in and out), `gossip` (spreading), `watches` and `suspicion` (noticing
+//! The parts: `search`, `pledges` and `admission` (getting in and out), `gossip` (spreading), `watches` and `suspicion` (noticing
 //! silence), `member`, `segment` and `view` (what is known), `message` (what is said).
 
 mod action;
@@ -17,11 +17,13 @@ mod address;
 mod admission;
 mod cluster_id;
 mod config;
+mod gathering;
 mod gossip;
 mod member;
 mod message;
 mod mutants;
 mod peer_choice;
+mod pledges;
 mod profile;
 mod search;
 mod segment;
@@ -30,12 +32,13 @@ mod suspicion;
 mod view;
 mod watches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use action::{ConnectFailure, TopologyAction, TopologyInput, TopologyRejection};
 pub use address::{Address, InvalidAddress};
 pub use cluster_id::ClusterId;
 pub use config::{Forming, InvalidTopologyConfig, TopologyConfig};
+pub use gathering::Gathering;
 pub use member::{Generation, TopologyMember, TopologyStatus};
 pub use message::TopologyMessage;
 pub use profile::{InvalidProfile, Profile};
@@ -88,7 +91,12 @@ pub struct Topology {
 enum Phase {
     Searching(Search),
     Member(ClusterId),
-    Leaving { cluster: ClusterId, until: Time },
+    Leaving {
+        cluster: ClusterId,
+        until: Time,
+        /// Those who were told, and may not have heard it.
+        unheard: BTreeSet<NodeName>,
+    },
     Gone,
 }
 
@@ -191,11 +199,28 @@ impl Topology {
         }
     }
 
+    /// Whom this node waits for, if it belongs to no cluster and it takes several to form one.
+    pub fn gathering(&self) -> Option<Gathering> {
+        let Phase::Searching(search) = &self.phase else {
+            return None;
+        };
+        let mut gathering = search.gathering(self.now)?;
+        if gathering.at.as_ref() == Some(&self.me.address) {
+            gathering.there.insert(0, self.me.name.clone());
+        }
+        Some(gathering)
+    }
+
     /// Time passes, for this node too: if it is called much later than it asked for, it was the one that was not there.
     fn advance(&mut self, now: Time) {
         let due = self.next_wakeup().unwrap_or(now);
         self.now = self.now.max(now);
         let late = self.now.saturating_since(due);
+        if let Phase::Searching(search) = &mut self.phase
+            && late > self.config.heartbeat_every
+        {
+            search.overslept(self.now);
+        }
         if self.cluster().is_some() && late > self.config.heartbeat_every * 2 {
             self.watches.overslept(self.now);
             if late > self.config.forget_after / 2 {
@@ -240,9 +265,11 @@ impl Topology {
     fn on_member(&mut self, from: Address, message: TopologyMessage) {
         match message.body {
             Body::Ping(number) => self.send(from, Body::Pong(number)),
-            Body::Pong(number) => self
-                .watches
-                .pong(self.now, &message.from, message.run, number),
+            Body::Pong(number) => {
+                self.heard_farewell(&message.from, number);
+                self.watches
+                    .pong(self.now, &message.from, message.run, number);
+            }
             Body::Digest(digest) => self.on_digest(from, digest),
             Body::Segments(digests) => self.on_segments(&from, digests),
             Body::Clocks(clocks) => self.on_clocks(&from, clocks),

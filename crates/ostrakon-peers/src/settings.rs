@@ -19,6 +19,9 @@ pub struct PeerSettings {
     pub advertise: Option<String>,
     /// Whom it asks first. The same for all peers, as a rule: itself among them does no harm.
     pub seeds: Seeds,
+    /// How many peers have to be there to form a cluster, this one included. With more than half of those that start, they never form two,
+    /// whatever each of them is told about the others. The same for all peers.
+    pub forms_with: usize,
     /// How connections are protected.
     pub security: Security,
     /// What it says about itself.
@@ -44,6 +47,7 @@ impl PeerSettings {
             listen: listen.into(),
             advertise: None,
             seeds: Seeds::none(),
+            forms_with: 1,
             security: Security::plaintext(),
             profile: Profile::default(),
             join_within: Duration::from_secs(30),

@@ -39,10 +39,12 @@ pub enum StartError {
     #[error("it got no thread of its own: {0}")]
     Thread(io::Error),
     /// It found no cluster in time, and was not to form one.
-    #[error("no cluster was found or formed within {within:?}: {}", Listed(.seeds))]
+    #[error("no cluster was found or formed within {within:?}{}: {}", Needed(*.forms_with), Listed(.seeds))]
     NotJoined {
         /// How long it tried.
         within: Duration,
+        /// How many peers it takes to form one.
+        forms_with: usize,
         /// What came of each seed.
         seeds: Vec<SeedTried>,
     },
@@ -58,6 +60,17 @@ pub struct SeedTried {
     pub seed: String,
     /// What came of the last try.
     pub outcome: String,
+}
+
+struct Needed(usize);
+
+impl fmt::Display for Needed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 | 1 => Ok(()),
+            least => write!(f, ", which takes {least} peers that are there"),
+        }
+    }
 }
 
 struct Listed<'a>(&'a [SeedTried]);

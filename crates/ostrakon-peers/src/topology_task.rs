@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, time::Duration};
 use ostrakon_clock::HolderClock;
 use ostrakon_control::PeerWords;
 use ostrakon_core::{
-    Address, ClusterId, ConnectFailure, NodeName, Profile, Topology, TopologyAction, TopologyInput,
-    TopologySnapshot,
+    Address, ClusterId, ConnectFailure, NodeName, Profile, Time, Topology, TopologyAction,
+    TopologyInput, TopologySnapshot,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -22,6 +22,9 @@ use crate::{
 /// How often the names of seeds are looked up, by a peer without a cluster and by a member.
 const LOOK_UP_SEARCHING: Duration = Duration::from_secs(1);
 const LOOK_UP_MEMBER: Duration = Duration::from_secs(30);
+/// When a peer first says whom it waits for, and how often.
+pub(crate) const FIRST_WORD: Duration = Duration::from_secs(1);
+const NEXT_WORD: Duration = Duration::from_secs(10);
 /// How long to wait for a clock that has nothing to wake for.
 const NEVER: Duration = Duration::from_secs(3600);
 
@@ -53,6 +56,8 @@ pub(crate) struct TopologyTask {
     pub(crate) entered: Option<oneshot::Sender<(ClusterId, Entered)>>,
     /// Who waits for this peer to have left.
     pub(crate) leaving: Vec<oneshot::Sender<()>>,
+    /// When the log says again whom this peer waits for.
+    pub(crate) says_more_at: Time,
 }
 
 impl TopologyTask {
@@ -128,6 +133,19 @@ impl TopologyTask {
         }
         for action in actions {
             self.perform(action);
+        }
+        self.say_whom_it_waits_for();
+    }
+
+    /// Now and then, for a peer that must not form a cluster on its own.
+    fn say_whom_it_waits_for(&mut self) {
+        let now = self.clock.now();
+        if now < self.says_more_at {
+            return;
+        }
+        if let Some(gathering) = self.topology.gathering() {
+            self.says_more_at = now + NEXT_WORD;
+            tracing::warn!("no cluster yet: {gathering}");
         }
     }
 

@@ -33,6 +33,7 @@ pub struct Peers {
     at: String,
     reached_at: Option<String>,
     seeds: Seeds,
+    forms_with: usize,
     data: Option<PathBuf>,
     lease: LeaseTiming,
     placement: Option<Placement>,
@@ -56,6 +57,7 @@ impl Peers {
             at,
             reached_at: None,
             seeds: Seeds::none(),
+            forms_with: 1,
             data: None,
             lease,
             placement: None,
@@ -65,9 +67,29 @@ impl Peers {
         }
     }
 
-    /// Whom to ask first: some peers that will be there. Without any, the node forms a cluster of its own.
+    /// Whom to ask first: some peers that will be there. Without any, the node forms a cluster of its own, unless that takes
+    /// [several](Self::forms_with).
     pub fn seeds(mut self, seeds: impl Into<Seeds>) -> Self {
         self.seeds = seeds.into();
+        self
+    }
+
+    /// A cluster is formed only when so many nodes are there, this one and witnesses included; until then they wait, and the log says for whom. With more
+    /// than half of those that start together, such as 2 of 3 or 3 of 5, they never form two clusters, whatever each of them is told about the others;
+    /// so this is what seeds need that are one name for all. All nodes should say the same.
+    ///
+    /// One unless told otherwise: a node that starts alone then runs at once, on a developer's machine and in a test, and with seeds that are addresses
+    /// nodes find each other without it. A cluster that is there already is joined by one at a time, whatever this says.
+    ///
+    /// ```
+    /// use ostrakon::{Peers, Seeds};
+    ///
+    /// let peers = Peers::at("10.0.0.1:25520")
+    ///     .seeds(Seeds::new(["nodes.bank.svc.cluster.local:25520"]))
+    ///     .forms_with(2);
+    /// ```
+    pub fn forms_with(mut self, least: usize) -> Self {
+        self.forms_with = least;
         self
     }
 
@@ -162,6 +184,7 @@ impl Peers {
         let (part, name) = (&self.part, hub.me.name.as_str());
         let peer = PeerSettings {
             advertise: self.reached_at.clone(),
+            forms_with: self.forms_with,
             join_within: part.join_within,
             profile: self.profile()?,
             ..PeerSettings::new(&part.cluster, name, &self.at)

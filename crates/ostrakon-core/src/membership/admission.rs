@@ -57,11 +57,26 @@ impl Topology {
         match (&mut self.phase, message.body) {
             (Phase::Searching(search), Body::Hello(_)) => {
                 search.asked_by(from, self.now);
-                self.send(from.clone(), Body::Searching);
+                let answer = match search.pledges_itself(from, self.now) {
+                    true => Body::Searching,
+                    false => Body::Pong(0),
+                };
+                self.send(from.clone(), answer);
                 self.form_if_due();
             }
             (Phase::Searching(search), Body::Searching) => {
-                search.heard_searching(from);
+                search.heard_searching(from, self.now);
+                if message.from != self.me.name {
+                    search.was_pledged(message.from, self.now);
+                }
+                self.form_if_due();
+            }
+            // It is there, and does not join what this node forms; this one may join what that one forms.
+            (Phase::Searching(search), Body::Pong(_)) => {
+                search.heard_searching(from, self.now);
+                if search.gathers() && search.pledges_itself(from, self.now) {
+                    self.send(from.clone(), Body::Searching);
+                }
                 self.form_if_due();
             }
             (Phase::Member(_), Body::Hello(record)) if record.name == message.from => {
@@ -200,36 +215,60 @@ impl Topology {
     pub(super) fn leave(&mut self) {
         match self.phase {
             Phase::Searching(_) => self.end(TopologyAction::Left),
-            Phase::Member(cluster) => {
-                let until = self.now + self.config.linger;
-                self.phase = Phase::Leaving { cluster, until };
-                self.announce(TopologyStatus::Leaving);
-            }
+            Phase::Member(cluster) => self.take_leave(cluster, TopologyStatus::Leaving),
             Phase::Leaving { .. } | Phase::Gone => {}
         }
     }
 
-    /// A leaving node lingers twice: until all know that it leaves, and until all know that it has left.
+    /// A leaving node takes leave twice: when it goes, and when it has gone. Each time it stays until those have heard it whom it has told, who tell
+    /// the rest; or until it has waited for long enough.
     pub(super) fn leave_if_due(&mut self) {
-        let Phase::Leaving { cluster, until } = self.phase else {
+        let Phase::Leaving {
+            cluster,
+            until,
+            unheard,
+        } = &self.phase
+        else {
             return;
         };
-        if self.now < until {
+        if self.now < *until && !unheard.is_empty() {
             return;
         }
         if self.me.status == TopologyStatus::Removed || self.watches.ring().len() <= 1 {
             return self.end(TopologyAction::Left);
         }
-        let until = self.now + self.config.linger;
-        self.phase = Phase::Leaving { cluster, until };
-        self.announce(TopologyStatus::Removed);
+        self.take_leave(*cluster, TopologyStatus::Removed);
     }
 
-    fn announce(&mut self, status: TopologyStatus) {
+    /// Whoever answers a ping has heard what was said before it: that is how wires are, and where they are not, gossip makes up for it.
+    fn take_leave(&mut self, cluster: ClusterId, status: TopologyStatus) {
         self.me.status = status;
         self.me.generation = self.me.generation.next_revision();
         self.speak();
-        self.spread_my_record();
+        self.refresh_ring();
+        let (me, ring) = (self.me.clone(), self.watches.ring());
+        let told = self
+            .choice
+            .pick(ring, ACQUAINTANCES, |(_, name)| *name != me.name);
+        let told: Vec<_> = told.into_iter().map(|(_, name)| name.clone()).collect();
+        self.spread(&me, &told);
+        for name in &told {
+            self.tell(name, Body::Ping(farewell(status)));
+        }
+        self.phase = Phase::Leaving {
+            cluster,
+            until: self.now + self.config.linger,
+            unheard: told.into_iter().collect(),
+        };
+    }
+
+    /// Somebody has answered a ping, perhaps that of a farewell.
+    pub(super) fn heard_farewell(&mut self, by: &NodeName, ping: u64) {
+        if let Phase::Leaving { unheard, .. } = &mut self.phase
+            && ping == farewell(self.me.status)
+        {
+            unheard.remove(by);
+        }
     }
 
     /// After sleeping for so long that others may have forgotten what this node still believes.
@@ -264,7 +303,18 @@ impl Topology {
     }
 }
 
-/// How many members a newcomer is told about at first.
+/// What a leaving node pings with: no heartbeat ever counts as far.
+const fn farewell(status: TopologyStatus) -> u64 {
+    match status {
+        TopologyStatus::Removed => u64::MAX,
+        TopologyStatus::Joining
+        | TopologyStatus::Up
+        | TopologyStatus::Leaving
+        | TopologyStatus::Down => u64::MAX - 1,
+    }
+}
+
+/// How many members a newcomer is told about at first, and how many a leaving one tells.
 const ACQUAINTANCES: usize = 16;
 
 /// How many foreign clusters are remembered as reported.

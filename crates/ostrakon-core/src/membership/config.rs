@@ -36,9 +36,13 @@ pub struct TopologyConfig {
     pub watched: usize,
     /// Whether it may form a cluster.
     pub forming: Forming,
-    /// How long the node that may form a cluster waits for the seeds that neither answer nor refuse.
+    /// How many nodes have to be there to form a cluster, this one included. With more than half of those that will ever look for each other
+    /// at once, no two of them form clusters apart, whatever each has been told about the others. All should say the same.
+    pub forms_with: usize,
+    /// How long the node that may form a cluster waits for the seeds that neither answer nor refuse; where it takes several to form one, how
+    /// long a node is bound to the one that it lets form it.
     pub form_after: Duration,
-    /// How long a leaving node stays, so that all hear of it.
+    /// How long a leaving node waits for those whom it has told to have heard it; twice.
     pub linger: Duration,
     /// How long a member is down before it is removed.
     pub remove_after: Duration,
@@ -70,6 +74,7 @@ impl TopologyConfig {
             heartbeat_every: Duration::from_millis(500),
             watched: 5,
             forming: Forming::IfLowest,
+            forms_with: 1,
             form_after: Duration::from_secs(5),
             linger: Duration::from_secs(3),
             remove_after: Duration::from_secs(120),
@@ -100,10 +105,18 @@ impl TopologyConfig {
             ("fanout", self.fanout),
             ("watched", self.watched),
             ("max_members", self.max_members),
+            ("forms_with", self.forms_with),
         ] {
             if value == 0 {
                 return Err(InvalidTopologyConfig::Zero(what));
             }
+        }
+        let counts_for = self.heartbeat_every * 2;
+        if self.forms_with > 1 && self.form_after < counts_for * 2 {
+            return Err(InvalidTopologyConfig::BoundTooShort {
+                form_after: self.form_after,
+                heartbeat_every: self.heartbeat_every,
+            });
         }
         if self.forget_after < self.remove_after * 4 {
             return Err(InvalidTopologyConfig::ForgetsTooSoon {
@@ -150,6 +163,16 @@ pub enum InvalidTopologyConfig {
         forget_after: Duration,
         /// How long a member would be down before it is removed.
         remove_after: Duration,
+    },
+    /// A node that counts on another would not know in time that it does so no longer.
+    #[error(
+        "form_after is {form_after:?}: where it takes several to form a cluster, it must be at least four times heartbeat_every, which is {heartbeat_every:?}"
+    )]
+    BoundTooShort {
+        /// For how long nodes would be bound.
+        form_after: Duration,
+        /// How often they would ask each other.
+        heartbeat_every: Duration,
     },
     /// Not even one record of the greatest size would fit.
     #[error("max_message is {0} bytes: it must be at least {min}", min = TopologyConfig::MIN_MESSAGE)]

@@ -55,7 +55,7 @@ impl TopologyMessage {
 pub(super) enum Body {
     /// "I look for a cluster; this would be my record."
     Hello(Box<TopologyMember>),
-    /// "So do I." Answers `Hello`.
+    /// "So do I, and I join what you form." Answers `Hello`, and a `Pong` that did.
     Searching,
     /// "This is one, and you are in." Answers `Hello`.
     Welcome {
@@ -70,7 +70,7 @@ pub(super) enum Body {
     Foreign,
     /// "Are you there?"
     Ping(u64),
-    /// "I am." Answers the `Ping` of the same number.
+    /// "I am." Answers the `Ping` of the same number; and `Hello`, where somebody searches too and does not join what the other forms.
     Pong(u64),
     /// The first step of gossip.
     Digest(u64),

@@ -7,12 +7,16 @@
 //! The others have no such patience: with the lowest address gone for good they wait until somebody changes their seeds,
 //! because forming on a guess is how two clusters come about. For the same reason a node that is nobody's seed leaves it to
 //! its seeds, however low its own address, as long as one of them is there.
+//!
+//! Where it takes several nodes to form a cluster ([`TopologyConfig::forms_with`]), nobody guesses: all [pledge](super::pledges) themselves
+//! to one of the seeds, and that one forms with enough pledges, whoever else is away.
 
 use std::collections::BTreeMap;
 
 use super::config::Forming;
-use super::{Address, TopologyConfig};
-use crate::Time;
+use super::pledges::Pledges;
+use super::{Address, Gathering, TopologyConfig};
+use crate::{NodeName, Time};
 
 /// Whom a searching node asks, and what it has heard.
 #[derive(Clone, Debug)]
@@ -24,6 +28,8 @@ pub(super) struct Search {
     others: BTreeMap<Address, Heard>,
     patience_ends: Time,
     pub(super) next_hello: Time,
+    /// Where it takes several to form a cluster.
+    pledges: Option<Pledges>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +50,7 @@ impl Search {
             others: others.map(|seed| (seed.clone(), Heard::Nothing)).collect(),
             patience_ends: now + config.form_after,
             next_hello: now,
+            pledges: Pledges::new(config, now),
         }
     }
 
@@ -57,6 +64,9 @@ impl Search {
             if !before.contains_key(seed) {
                 self.next_hello = now;
             }
+        }
+        if let Some(pledges) = &mut self.pledges {
+            pledges.retain(|address| self.others.contains_key(address));
         }
     }
 
@@ -73,17 +83,74 @@ impl Search {
         if known.is_some_and(|heard| *heard != Heard::Searching) {
             self.next_hello = now;
         }
-        self.heard_searching(address);
+        self.heard_searching(address, now);
     }
 
     /// The node at `address` searches too.
-    pub(super) fn heard_searching(&mut self, address: &Address) {
+    pub(super) fn heard_searching(&mut self, address: &Address, now: Time) {
         self.heard(address, Heard::Searching);
+        if let Some(pledges) = &mut self.pledges
+            && self.others.contains_key(address)
+        {
+            pledges.heard(address, now);
+        }
     }
 
     /// Nothing runs at `address`.
     pub(super) fn refused(&mut self, address: &Address) {
         self.heard(address, Heard::Refused);
+        if let Some(pledges) = &mut self.pledges {
+            pledges.gone(address);
+        }
+    }
+
+    /// Whether it takes several to form a cluster.
+    pub(super) const fn gathers(&self) -> bool {
+        self.pledges.is_some()
+    }
+
+    /// Whether this node says to the one at `address` that it will join what that one forms.
+    pub(super) fn pledges_itself(&mut self, address: &Address, now: Time) -> bool {
+        let is_candidate = self.candidate(now) == Some(address);
+        let pledges = self.pledges.as_mut();
+        pledges.is_none_or(|pledges| is_candidate && pledges.give(address, now))
+    }
+
+    /// Another node says that it will join what this one forms.
+    pub(super) fn was_pledged(&mut self, from: NodeName, now: Time) {
+        if let Some(pledges) = &mut self.pledges {
+            pledges.received(from, now);
+        }
+    }
+
+    /// This node was away itself.
+    pub(super) fn overslept(&mut self, now: Time) {
+        if let Some(pledges) = &mut self.pledges {
+            pledges.overslept(now);
+        }
+    }
+
+    /// Who is to form a cluster, where it takes several: the lowest of the seeds that are there.
+    fn candidate(&self, now: Time) -> Option<&Address> {
+        let lowest = self.pledges.as_ref()?.lowest(now);
+        let may_form = self.is_seed && self.forming == Forming::IfLowest;
+        let own = may_form.then_some(&self.own);
+        lowest.into_iter().chain(own).min()
+    }
+
+    /// Whom it waits for, where it takes several to form a cluster.
+    pub(super) fn gathering(&self, now: Time) -> Option<Gathering> {
+        let pledges = self.pledges.as_ref()?;
+        let at = self.candidate(now);
+        let there = match at == Some(&self.own) {
+            true => pledges.count(now).cloned().collect(),
+            false => Vec::new(),
+        };
+        Some(Gathering {
+            least: pledges.least,
+            at: at.cloned(),
+            there,
+        })
     }
 
     fn heard(&mut self, address: &Address, heard: Heard) {
@@ -99,6 +166,11 @@ impl Search {
 
     /// Whether it is up to this node, now, to form a cluster.
     pub(super) fn may_form(&self, now: Time) -> bool {
+        if let Some(pledges) = &self.pledges {
+            return self.candidate(now) == Some(&self.own)
+                && !pledges.is_bound(&self.own, now)
+                && pledges.are_enough(now);
+        }
         let lowest = self.others.keys().all(|other| self.own < *other);
         let all_heard = self.others.values().all(|heard| *heard != Heard::Nothing);
         let a_seed_is_there = self.others.values().any(|heard| *heard == Heard::Searching);
@@ -151,7 +223,7 @@ mod tests {
     fn the_lowest_forms_once_all_have_answered_or_refused() {
         let mut lowest = search("a", &["a", "b", "c"]);
         assert!(!lowest.may_form(Time::ZERO));
-        lowest.heard_searching(&at("b"));
+        lowest.heard_searching(&at("b"), Time::ZERO);
         assert!(!lowest.may_form(Time::ZERO));
         lowest.refused(&at("c"));
         assert!(lowest.may_form(Time::ZERO));
@@ -170,7 +242,7 @@ mod tests {
     #[test]
     fn a_node_that_is_nobodys_seed_leaves_it_to_a_seed_that_is_there() {
         let mut low = search("a", &["b", "c"]);
-        low.heard_searching(&at("b"));
+        low.heard_searching(&at("b"), Time::ZERO);
         low.refused(&at("c"));
         assert!(!low.may_form(late()));
         low.asked_by(&at("b"), Time::ZERO);
@@ -206,7 +278,7 @@ mod tests {
     fn new_seeds_are_asked_at_once_and_what_the_others_said_still_counts() {
         let mut lowest = search("a", &["b", "c"]);
         lowest.next_hello = late();
-        lowest.heard_searching(&at("b"));
+        lowest.heard_searching(&at("b"), Time::ZERO);
         lowest.reseed(&[at("b")], Time::ZERO);
         assert_eq!(lowest.next_hello, late());
         lowest.reseed(&[at("a"), at("b"), at("d")], Time::ZERO);
@@ -214,6 +286,69 @@ mod tests {
         assert!(!lowest.may_form(Time::ZERO), "nothing was heard of d");
         lowest.refused(&at("d"));
         assert!(lowest.may_form(Time::ZERO));
+    }
+
+    /// A node of a cluster that three have to form.
+    fn one_of_three(own: &str, seeds: &[&str]) -> Search {
+        let config = TopologyConfig {
+            forms_with: 3,
+            ..config(own, seeds)
+        };
+        Search::new(&config, Time::ZERO)
+    }
+
+    fn pledged_by(search: &mut Search, names: &[&str], now: Time) {
+        for name in names {
+            search.was_pledged(NodeName::new(name).expect("the name is valid"), now);
+        }
+    }
+
+    #[test]
+    fn where_it_takes_three_a_seed_forms_with_the_pledges_of_two_others_however_late_it_is() {
+        let mut lone = one_of_three("a", &["a"]);
+        assert!(!lone.may_form(late()));
+        pledged_by(&mut lone, &["b"], late());
+        assert!(!lone.may_form(late()));
+        pledged_by(&mut lone, &["c"], late());
+        assert!(lone.may_form(late()));
+        let mut nobodys_seed = one_of_three("a", &["b"]);
+        pledged_by(&mut nobodys_seed, &["b", "c"], Time::ZERO);
+        assert!(!nobodys_seed.may_form(Time::ZERO));
+    }
+
+    #[test]
+    fn where_it_takes_three_a_node_pledges_itself_to_the_lowest_seed_that_is_there() {
+        let mut search = one_of_three("c", &["a", "b", "c"]);
+        search.heard_searching(&at("b"), Time::ZERO);
+        assert!(
+            !search.pledges_itself(&at("a"), Time::ZERO),
+            "it is not there"
+        );
+        assert!(search.pledges_itself(&at("b"), Time::ZERO));
+        pledged_by(&mut search, &["a", "b"], Time::ZERO);
+        assert!(!search.may_form(Time::ZERO), "it leaves that to b");
+        search.asked_by(&at("a"), Time::ZERO);
+        assert!(
+            !search.pledges_itself(&at("a"), Time::ZERO),
+            "b counts on it"
+        );
+        assert!(!search.pledges_itself(&at("b"), Time::ZERO), "a is lower");
+        search.refused(&at("b"));
+        assert!(search.pledges_itself(&at("a"), Time::ZERO));
+        search.asked_by(&at("stranger"), late());
+        assert!(!search.pledges_itself(&at("stranger"), late()));
+    }
+
+    #[test]
+    fn whoever_is_bound_to_another_forms_nothing() {
+        let mut search = one_of_three("b", &["a", "b"]);
+        search.asked_by(&at("a"), Time::ZERO);
+        assert!(search.pledges_itself(&at("a"), Time::ZERO));
+        search.reseed(&[at("b")], Time::ZERO);
+        pledged_by(&mut search, &["c", "d"], Time::ZERO);
+        assert!(!search.may_form(Time::ZERO));
+        pledged_by(&mut search, &["c", "d"], late());
+        assert!(search.may_form(late()));
     }
 
     #[test]

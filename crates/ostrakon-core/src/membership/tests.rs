@@ -10,6 +10,7 @@ use crate::{
     TopologyInput, TopologyMember, TopologyMessage, TopologyRejection, TopologyStatus, VectorClock,
 };
 
+mod gathering;
 mod network;
 mod properties;
 mod simulation;

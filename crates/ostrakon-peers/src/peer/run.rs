@@ -8,7 +8,7 @@ use std::{
 
 use ostrakon_clock::HolderClock;
 use ostrakon_control::PeerHello;
-use ostrakon_core::{Address, ClusterId, NodeName, Topology, TopologyConfig};
+use ostrakon_core::{Address, ClusterId, NodeName, Time, Topology, TopologyConfig};
 use ostrakon_tls::Role;
 use tokio::{
     net::TcpListener,
@@ -23,7 +23,7 @@ use crate::{
     found_seeds::FoundSeeds,
     hooks::Hooks,
     port::Port,
-    topology_task::{TopologyTask, look_up},
+    topology_task::{FIRST_WORD, TopologyTask, look_up},
 };
 
 /// So much news may wait for the topology task.
@@ -32,7 +32,7 @@ const NEWS: usize = 4096;
 const EVENTS: usize = 256;
 /// How often certificates are looked at, whether they are new.
 const CERTIFICATES: Duration = Duration::from_secs(5);
-/// How long a leaving peer stays. Wires lose nothing, so whoever was told at once has heard it, and tells the rest.
+/// How long a leaving peer waits for those whom it has told to have heard it, which they do at once unless they are away.
 const LINGER: Duration = Duration::from_secs(1);
 /// How long to wait before asking for seeds again where nobody was named.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
@@ -95,6 +95,7 @@ async fn start(
     let search = Search {
         until: Instant::now() + settings.join_within,
         within: settings.join_within,
+        forms_with: settings.forms_with,
         seeds: settings.seeds.clone(),
         wires: wires.clone(),
     };
@@ -111,6 +112,7 @@ async fn start(
         events: events.clone(),
         entered: Some(entered),
         leaving: Vec::new(),
+        says_more_at: Time::ZERO + FIRST_WORD,
     };
     tokio::spawn(task.run(hearing));
     tokio::spawn(look_up(
@@ -194,19 +196,18 @@ fn topology(
     config.seed_value = fastrand::u64(..);
     config.profile = settings.profile;
     config.linger = LINGER;
+    config.forms_with = settings.forms_with;
     (settings.tune)(&mut config);
     config.name = own.name.clone();
     config.address = own.address.clone();
-    Ok(Topology::new(
-        ostrakon_core::Time::ZERO,
-        config.with_seeds(seeds),
-    )?)
+    Ok(Topology::new(Time::ZERO, config.with_seeds(seeds))?)
 }
 
 /// How long the way into a cluster may take, and what is said when it took longer.
 struct Search {
     until: Instant,
     within: Duration,
+    forms_with: usize,
     seeds: Seeds,
     wires: Wires,
 }
@@ -245,6 +246,7 @@ impl Search {
         });
         StartError::NotJoined {
             within: self.within,
+            forms_with: self.forms_with,
             seeds: tried.collect(),
         }
     }

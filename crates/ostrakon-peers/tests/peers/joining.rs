@@ -1,11 +1,17 @@
 //! How peers find each other.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use ostrakon_peers::{Entered, Peer, PeerSettings, Seeds, StartError};
 use tokio::net::TcpStream;
 
-use crate::support::{SOON, free_address, settings, start, until, up};
+use crate::support::{Log, SOON, free_address, settings, start, until, up};
 
 const TIMES: usize = 50;
 
@@ -130,6 +136,56 @@ async fn a_seed_that_moves_is_found_where_it_is_now() {
     let (first, second) = tokio::join!(Peer::start(first), Peer::start(never));
     assert_eq!(first.unwrap().cluster(), second.unwrap().cluster());
     drop(nowhere);
+}
+
+/// As under one name for all, which at first answers everybody with itself.
+#[tokio::test]
+async fn peers_that_see_only_themselves_form_no_cluster_if_it_takes_two() {
+    let log = Log::keep();
+    let addresses = [free_address(), free_address(), free_address()];
+    let all_are_named = Arc::new(AtomicBool::new(false));
+    let starting = (1..).zip(&addresses).map(|(number, own)| {
+        let (all, own, named) = (addresses.clone(), own.clone(), Arc::clone(&all_are_named));
+        let mut settings = PeerSettings::new("bank", format!("lone-{number}"), &own);
+        settings.forms_with = 2;
+        settings = settings.seeds(Seeds::asked(move || {
+            let seeds = match named.load(Ordering::Relaxed) {
+                true => all.to_vec(),
+                false => vec![own.clone()],
+            };
+            async move { seeds }
+        }));
+        tokio::spawn(Peer::start(settings))
+    });
+    let starting: Vec<_> = starting.collect();
+    for number in 1..=3 {
+        let lone = format!("and 1 of 2 are there: lone-{number}");
+        log.line_with(&["no cluster yet: this peer is to form", &lone])
+            .await;
+    }
+    assert!(starting.iter().all(|start| !start.is_finished()));
+    all_are_named.store(true, Ordering::Relaxed);
+    let mut peers = Vec::new();
+    for start in starting {
+        peers.push(start.await.unwrap().unwrap());
+    }
+    for peer in &peers {
+        assert_eq!(peer.cluster(), peers[0].cluster());
+        until(peer, |snapshot| up(snapshot) == 3).await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_waited_in_vain_for_others_says_how_many_it_takes() {
+    let mut lone = settings("alone");
+    (lone.forms_with, lone.join_within) = (3, Duration::from_millis(50));
+    let error = Peer::start(lone).await.err().unwrap();
+    let text = error.to_string();
+    assert!(text.contains("which takes 3 peers"), "{text}");
+    let mut nobody = settings("nobody");
+    nobody.forms_with = 0;
+    let error = Peer::start(nobody).await.err().unwrap().to_string();
+    assert!(error.contains("forms_with is zero"), "{error}");
 }
 
 #[tokio::test]
