@@ -14,6 +14,7 @@ use crate::{
     badge::{Badge, Duty},
     mourning,
     network::{self, Network},
+    parting,
     recruiting::Recruiting,
 };
 
@@ -139,6 +140,7 @@ impl Council {
     /// Goes in good order: the others are told, and whoever leads takes its vote back.
     pub async fn leave(&self) {
         self.peer.leave().await;
+        parting::until_voteless(&self.log, self.peer.wires()).await;
     }
 
     /// Stops at once, and returns when its port and its data directory are free.

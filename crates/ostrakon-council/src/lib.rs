@@ -16,6 +16,7 @@ mod council;
 mod error;
 mod mourning;
 mod network;
+mod parting;
 mod passed_on;
 mod peer_desk;
 mod quorum;

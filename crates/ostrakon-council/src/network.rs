@@ -8,7 +8,10 @@ use ostrakon_raft::{CallError, Calls, RaftLog, RaftRequest, RaftResponse, Voice}
 use ostrakon_storage::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::passed_on::{Answer, Asked};
+use crate::{
+    parting,
+    passed_on::{Answer, Asked},
+};
 
 pub(crate) struct Network(pub(crate) Wires);
 
@@ -21,6 +24,8 @@ pub(crate) enum Call {
     Operator(Asked),
     /// What the nodes are doing; answered by a list of [`NodeVitals`](ostrakon_manager::NodeVitals).
     Vitals,
+    /// Whether this voice has lost its vote, which is waited for a moment; answered by a `bool`.
+    HasNoVote(u64),
 }
 
 impl Calls for Network {
@@ -55,6 +60,9 @@ pub(crate) async fn answer(log: &RaftLog, desk: &Desk, request: &[u8]) -> Vec<u8
             rmp_serde::to_vec_named(&answer)
         }
         Ok(Call::Vitals) => rmp_serde::to_vec_named(&desk.vitals()),
+        Ok(Call::HasNoVote(voice)) => {
+            rmp_serde::to_vec_named(&parting::has_no_vote(log, voice).await)
+        }
         Err(error) => {
             tracing::warn!(%error, "a call of another peer cannot be read");
             return Vec::new();

@@ -239,6 +239,9 @@ impl<E: Entity> Host<E> {
         let cells: Vec<_> = table.cells.iter().cloned().collect();
         drop(table);
         let parked: Vec<_> = cells.iter().filter_map(Cell::fence).collect();
+        if parked.is_empty() {
+            return;
+        }
         let runtime = tokio::runtime::Handle::clone(&self.kind.runtime);
         self.kind.runtime.spawn(async move {
             for (n, due) in parked.into_iter().enumerate() {
@@ -278,7 +281,7 @@ impl<E: Entity> Host<E> {
         homes.iter().map(|home| home.table.lock().cells.len()).sum()
     }
 
-    /// Lets go of everything without a word to the entities: their node is gone.
+    /// Lets go of everything without a word to the entities: their node is gone. Those that are at something end between two polls.
     fn abandon(&self) {
         if let Some(janitor) = self.janitor.get() {
             janitor.abort();
@@ -288,10 +291,7 @@ impl<E: Entity> Host<E> {
             table.open = None;
             let cells = table.cells.take();
             drop(table);
-            if self.kind.runtime.lease.is_over() {
-                // Nobody will extend it: those who wait for that end now.
-                cells.iter().for_each(|cell| cell.kill());
-            }
+            cells.iter().for_each(|cell| cell.kill());
             // Cells know their home, and entities may hold refs of their own kind: without this they would keep each
             // other in memory.
             drop(cells);
@@ -359,6 +359,8 @@ pub(crate) trait AnyHost: Send + Sync {
     fn fence_shard(&self, shard: ShardId) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
     fn active(&self) -> usize;
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>>;
+    /// Admits nothing any more and ends every entity between two polls.
+    fn end(&self);
     fn abandon(&self);
 }
 
@@ -455,6 +457,10 @@ impl<E: Entity> AnyHost for Host<E> {
 
     fn close(&self) -> Pin<Box<dyn Future<Output = usize> + Send + '_>> {
         Box::pin(self.close(&self.homes))
+    }
+
+    fn end(&self) {
+        self.homes.iter().for_each(|home| self.fence(home));
     }
 
     fn abandon(&self) {

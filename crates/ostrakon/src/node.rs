@@ -1,5 +1,7 @@
 //! `Node`: one process's part in the system, and the way to every entity.
 
+mod ending;
+
 use std::{
     any::TypeId,
     sync::{Arc, OnceLock, Weak},
@@ -10,6 +12,7 @@ use ostrakon_core::{EntityId, Epoch, NodeName, ShardGroup, ShardId};
 use ostrakon_council::PeerDesk;
 use thiserror::Error;
 
+use self::ending::Ending;
 use crate::{
     DeadLetterSubscription, Entity, EntityRef, NodeBuilder, Receptionist, TellError,
     TopologySnapshot, TopologySubscription,
@@ -25,6 +28,10 @@ use crate::{
 };
 
 /// A running node. Cheap to clone; all clones are the same node. End it with [`Node::leave`].
+///
+/// When the last clone is dropped without that, the node ends at once and not in good order: entities end where they are, without their `stop`
+/// hooks, and what waits for them is refused. In a cluster, as long as the runtime runs, whoever decides is told within a moment, so that others
+/// take the shards over without waiting for a lease to end.
 #[derive(Clone)]
 pub struct Node(pub(crate) Arc<Inner>);
 
@@ -50,15 +57,13 @@ pub(crate) struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        for host in self.hosts.iter().map(|hosted| &hosted.host) {
-            host.abandon();
-        }
-        for host in self.actors.close() {
-            host.abandon();
-        }
-        if let Some(hub) = &self.hub {
-            hub.close();
-        }
+        let hosted = self.hosts.drain(..).map(|hosted| hosted.host);
+        let ending = Ending {
+            hosts: hosted.chain(self.actors.close()).collect(),
+            hub: self.hub.take(),
+            membership: self.membership.take(),
+        };
+        ending.begin();
     }
 }
 
@@ -208,6 +213,27 @@ impl Node {
     /// The nodes this node knows.
     pub fn topology(&self) -> TopologySnapshot {
         self.0.topology.snapshot()
+    }
+
+    /// Waits until at least so many nodes are [up](MemberStatus::Up), this one included, and returns what is known then: for tests, and for a
+    /// start that needs the others. It waits for as long as it takes; put a timeout around it. Clients and witnesses are no members.
+    ///
+    /// ```
+    /// # #[derive(Default)] struct Room;
+    /// # #[ostrakon::entity(kind = "room")] impl Room { async fn ping(&self) {} }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use ostrakon::Node;
+    /// use tokio::time::timeout;
+    ///
+    /// let node = Node::builder("node-1").host::<Room>().start().await?;
+    /// let members = timeout(Duration::from_secs(10), node.until_members(1)).await?.members;
+    /// assert_eq!(members[0].name, *node.name());
+    /// # node.leave().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn until_members(&self, least: usize) -> TopologySnapshot {
+        self.0.topology.until_up(least).await
     }
 
     /// A snapshot at once, and one after every change.

@@ -33,6 +33,15 @@ pub enum MemberStatus {
     Down,
 }
 
+impl TopologySnapshot {
+    fn up(&self) -> usize {
+        let members = self.members.iter();
+        members
+            .filter(|member| member.status == MemberStatus::Up)
+            .count()
+    }
+}
+
 /// This node's view, which the plane keeps up to date.
 pub(crate) struct Topology(watch::Sender<TopologySnapshot>);
 
@@ -63,6 +72,13 @@ impl Topology {
         let mut changes = self.0.subscribe();
         changes.mark_changed();
         TopologySubscription(changes)
+    }
+
+    /// Waits until at least so many are up.
+    pub(crate) async fn until_up(&self, least: usize) -> TopologySnapshot {
+        let mut changes = self.0.subscribe();
+        let seen = changes.wait_for(|snapshot| snapshot.up() >= least).await;
+        seen.expect("whoever changes it is here").clone()
     }
 
     /// Notes that there is a node.

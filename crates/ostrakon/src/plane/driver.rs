@@ -67,6 +67,8 @@ pub(crate) struct Driver {
     changed: bool,
     shown: Version,
     leaving: bool,
+    /// Nobody has the node any more.
+    dropped: bool,
     /// When to give up saying goodbye: nobody is there to hear it.
     farewell: Option<Time>,
     storage: Option<Arc<dyn Storage>>,
@@ -148,6 +150,7 @@ impl Driver {
             changed: false,
             shown: Version::default(),
             leaving: false,
+            dropped: false,
             farewell: None,
             storage,
             gossip,
@@ -208,7 +211,7 @@ impl Driver {
     }
 
     fn is_done(&self) -> bool {
-        if self.standing.borrow().has_left() {
+        if self.dropped || self.standing.borrow().has_left() {
             return true;
         }
         let unheard = self.farewell.is_some_and(|end| self.clock.now() >= end);
@@ -246,6 +249,7 @@ impl Driver {
             Event::Wanted { shard } => self.wanted(hub, shard),
             Event::Pulse(pulse) => self.pulses.note(self.clock.now(), pulse),
             Event::Leave => self.leave(hub),
+            Event::Dropped => self.dropped = true,
         }
     }
 

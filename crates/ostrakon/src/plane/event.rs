@@ -40,4 +40,6 @@ pub(crate) enum Event {
     Pulse(Box<Pulse>),
     /// The node wants to go.
     Leave,
+    /// The node is no more.
+    Dropped,
 }

@@ -345,17 +345,32 @@ impl Membership {
 
     /// Hands all shards over, in good order. `false`: nobody could take them in time.
     pub(crate) async fn leave(&self) -> bool {
-        let mut standing = self.standing.clone();
-        let left = async {
-            self.events.send(Event::Leave).await.ok()?;
-            standing.wait_for(Standing::is_over).await.ok()?;
-            Some(())
-        };
-        let left = tokio::time::timeout(self.leave_within, left).await;
+        let handed_over = tokio::time::timeout(self.leave_within, self.hand_over()).await;
         #[cfg(feature = "peers")]
         if let Some(council) = &self.council {
             council.leave().await;
         }
-        left.is_ok_and(|left| left.is_some()) && self.standing.borrow().has_left()
+        handed_over.is_ok() && self.standing.borrow().has_left()
+    }
+
+    /// Hands all shards over, as soon as what lives in them has ended.
+    pub(crate) async fn hand_over(&self) {
+        let mut standing = self.standing.clone();
+        if self.events.send(Event::Leave).await.is_ok() {
+            // A driver that has ended has nothing to hand over.
+            let _ = standing.wait_for(Standing::is_over).await;
+        }
+    }
+
+    /// Whether the node has gone already.
+    pub(crate) fn is_over(&self) -> bool {
+        self.standing.borrow().is_over()
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // If it is too busy to hear it, it finds out within a second.
+        let _ = self.events.try_send(Event::Dropped);
     }
 }
