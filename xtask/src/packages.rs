@@ -39,6 +39,11 @@ const NEEDED: &[(&str, &str, &str)] = &[
         "the client of etcd is generated when it is built",
     ),
     (
+        "prometheus",
+        "promtool",
+        "the board and the alerts are tried with a real server",
+    ),
+    (
         "protobuf-compiler",
         "protoc",
         "the client of etcd is generated when it is built",

@@ -16,6 +16,8 @@ mod draining;
 mod folder;
 #[path = "dashboard/living.rs"]
 mod living;
+#[path = "dashboard/peering.rs"]
+mod peering;
 #[path = "dashboard/server.rs"]
 mod server;
 #[path = "dashboard/wire.rs"]

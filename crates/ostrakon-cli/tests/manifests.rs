@@ -1,5 +1,18 @@
-//! The manager of `deploy/kubernetes` with the real command: its settings are taken, it runs with them, and the command of its probes
-//! succeeds while it runs and not after.
+//! The manager of `deploy/kubernetes` with the real command: its settings are taken, it runs with them, and the commands of its probes
+//! succeed while it runs and not after. Also what watches it: the catalogue of metrics, the board and the alerts.
+
+#[path = "manifests/alerts.rs"]
+mod alerts;
+#[path = "manifests/board.rs"]
+mod board;
+#[path = "manifests/catalogue.rs"]
+mod catalogue;
+#[path = "manifests/members.rs"]
+mod members;
+#[path = "manifests/prometheus.rs"]
+mod prometheus;
+#[path = "manifests/watching.rs"]
+mod watching;
 
 use std::{
     fs,
@@ -56,13 +69,18 @@ fn the_manager_runs_with_them_and_its_probes_tell() {
     }
     let mut manager = Manager::start(&folder, &file);
     for name in [NAME, "prometheus"] {
-        let probed = probe(&manager, &folder, name);
-        assert!(probed.status.success(), "{probed:?}");
-        let said = String::from_utf8_lossy(&probed.stdout).into_owned();
-        assert!(said.starts_with("cluster counter: "), "{said}");
+        for (probe, state) in [
+            ("startupProbe", "alive\n"),
+            ("readinessProbe", "ready\n"),
+            ("livenessProbe", "alive\n"),
+        ] {
+            let probed = run_probe(probe, &manager, &folder, name);
+            assert!(probed.status.success(), "{probed:?}");
+            assert_eq!(String::from_utf8_lossy(&probed.stdout), state, "{probe}");
+        }
     }
     manager.end();
-    let probed = probe(&manager, &folder, NAME);
+    let probed = run_probe("livenessProbe", &manager, &folder, NAME);
     assert_eq!(probed.status.code(), Some(1), "{probed:?}");
 }
 
@@ -86,15 +104,15 @@ fn environment() -> Vec<(String, String)> {
     all
 }
 
-/// The command of the probes, as the container would run it.
-fn probe(manager: &Manager, folder: &Folder, name: &str) -> Output {
+/// The command of a probe, as the container would run it.
+fn run_probe(probe: &str, manager: &Manager, folder: &Folder, name: &str) -> Output {
     let text = manifest("statefulset.yaml");
-    let commands = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("command: "));
-    let commands: Vec<_> = commands.collect();
-    assert_eq!(commands, ["[/usr/local/bin/ostrakon, status]"; 3]);
-    let mut probe = ostrakon(&["status"]);
+    let (_, rest) = text.split_once(&format!("{probe}:")).expect("it is there");
+    let (_, rest) = rest.split_once("command: [").expect("it is a command");
+    let (command, _) = rest.split_once(']').expect("it ends");
+    let words: Vec<_> = command.split(", ").collect();
+    assert_eq!(words[0], "/usr/local/bin/ostrakon");
+    let mut probe = ostrakon(&words[1..]);
     for (name, value) in environment() {
         probe.env(name, value);
     }
@@ -184,7 +202,7 @@ impl Manager {
             .expect("it is text");
         let admin = said
             .split("; ")
-            .find_map(|part| part.strip_prefix("admin API at "));
+            .find_map(|part| part.strip_prefix("dashboard and admin API at "));
         let admin = admin.unwrap_or_default().to_owned();
         let manager = Self { process, admin };
         assert!(manager.admin.starts_with("https://"), "{said:?}");

@@ -70,7 +70,7 @@ impl Server {
 }
 
 impl Process {
-    fn start(folder: &Folder, arguments: &str) -> (Self, BufReader<ChildStdout>) {
+    pub(crate) fn start(folder: &Folder, arguments: &str) -> (Self, BufReader<ChildStdout>) {
         let mut command = folder.command(arguments);
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.unwrap();
