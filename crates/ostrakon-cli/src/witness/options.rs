@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use ostrakon_core::{Failover, LeaseTiming, NodeName};
 use ostrakon_council::{CouncilSettings, PeerSettings};
 use ostrakon_tls::{Identity, Role, Security};
@@ -27,6 +27,9 @@ pub(crate) struct Options {
     /// Where some of the nodes are that it belongs to
     #[arg(long = "seed", value_name = "HOST:PORT", required = true, num_args = 1..)]
     seeds: Vec<String>,
+    /// How many peers it takes to form a cluster, itself included: what the nodes say, and never itself alone
+    #[arg(long, value_name = "NUMBER", default_value = "2", value_parser = value_parser!(u16).range(2..))]
+    forms_with: u16,
     /// The cluster that they are
     #[arg(long, default_value = "ostrakon")]
     pub(crate) cluster: String,
@@ -79,6 +82,7 @@ impl Options {
     pub(crate) fn council(&self, security: Security) -> CouncilSettings {
         let peer = PeerSettings {
             advertise: self.advertise.clone(),
+            forms_with: self.forms_with.into(),
             ..PeerSettings::new(&self.cluster, &self.name, &self.listen)
         };
         let peer = peer.seeds(self.seeds.clone()).security(security);

@@ -177,6 +177,10 @@ fn options_of_a_witness_that_make_no_sense_are_refused() {
         (format!("--name w1 --listen here {seed}"), "HOST:PORT"),
         (format!("--name w/1 --listen 127.0.0.1:0 {seed}"), "--name"),
         (
+            format!("--name w1 --listen 127.0.0.1:0 {seed} --forms-with 1"),
+            "1 is not in 2..",
+        ),
+        (
             format!("--name w1 --listen 127.0.0.1:0 {seed} --tls-ca ca.pem"),
             "--tls-certificate",
         ),
