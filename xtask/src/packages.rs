@@ -29,6 +29,11 @@ const NEEDED: &[(&str, &str, &str)] = &[
         "the gateway is tried as programs in other languages use it",
     ),
     (
+        "etcd-server",
+        "etcd",
+        "the storage tests run against a real server",
+    ),
+    (
         "iproute2",
         "ip",
         "the fault tests cut a node off in network namespaces",
@@ -38,6 +43,13 @@ const NEEDED: &[(&str, &str, &str)] = &[
         "/usr/include/google/protobuf/descriptor.proto",
         "the client of etcd is generated when it is built",
     ),
+    ("mount", "mount", "the storage tests fill a small disk"),
+    (
+        "postgresql",
+        "/usr/bin/pg_ctlcluster",
+        "the storage tests run against a real server",
+    ),
+    ("procps", "kill", "tests end the processes they started"),
     (
         "prometheus",
         "promtool",
@@ -47,6 +59,11 @@ const NEEDED: &[(&str, &str, &str)] = &[
         "protobuf-compiler",
         "protoc",
         "the client of etcd is generated when it is built",
+    ),
+    (
+        "redis-server",
+        "redis-server",
+        "the storage tests run against a real server",
     ),
 ];
 

@@ -200,7 +200,7 @@ fn a_demo_that_is_killed_leaves_no_process_behind() {
 #[test]
 fn arguments_without_meaning_are_refused_with_help() {
     for (arguments, help) in [
-        ("demo --for soon", "500ms, 10s or 2m"),
+        ("demo --for soon", "500ms, 20s or 2m"),
         ("demo --for 0s", "no time"),
         ("demo --accounts 1", "2..=50000000"),
         ("demo --tellers 0", "1..=100000"),

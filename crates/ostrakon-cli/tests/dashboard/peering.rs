@@ -132,12 +132,14 @@ async fn a_peer_that_does_not_lead_shows_all_and_sees_another_one_end() {
     assert_eq!(browser.complaints().await, [""; 0]);
     browser.picture("peer").await;
 
+    // Whoever is asked for has an owner, as long as there are nodes.
+    let owned = "document.querySelectorAll('#map .cell.owned').length";
+    let before = browser.count(owned).await;
     peers.retain(|peer| peer.name != victim);
     let dead = is_text(&format!("[data-node='{victim}'] .state"), "dead");
     browser.until("a peer that is dead", &dead).await;
     let elsewhere = format!(
-        "document.querySelectorAll('[data-key={victim}] .cell').length === 0 \
-         && document.querySelectorAll('#map .cell.owned').length === 300"
+        "document.querySelectorAll('[data-key={victim}] .cell').length === 0 && {owned} === {before}"
     );
     browser.until("its shards elsewhere", &elsewhere).await;
     browser.picture("peer-alone").await;
@@ -156,7 +158,7 @@ async fn shows_all(browser: &Browser, shown: &str, leader: &str, other: &str) {
         let active = is_text(&format!("[data-node='{node}'] .state"), "active");
         browser.until("a node", &active).await;
         let owns =
-            format!("document.querySelectorAll('[data-key={node}] .cell.owned').length >= 90");
+            format!("document.querySelectorAll('[data-key={node}] .cell.owned').length >= 40");
         browser.until("its shards", &owns).await;
         let rate = format!("parseFloat({}) > 0", figure(node, "Messages/s"));
         browser.until("its load", &rate).await;
