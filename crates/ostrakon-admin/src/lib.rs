@@ -49,3 +49,10 @@ pub use problem::Problem;
 pub use settings::{AdminSettings, Render};
 pub use shard::{Shard, ShardState, Shards};
 pub use status::{Ahead, Group, Leading, Peers, Silent, Status};
+
+/// The page of the book that needs this crate and others beside it: its snippets are examples like any other.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/observability.md")]
+    mod observability {}
+}

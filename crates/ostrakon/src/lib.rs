@@ -89,6 +89,9 @@ mod book {
     mod from_shardcake {}
     #[doc = include_str!("../../../docs/managed.md")]
     mod managed {}
+    #[cfg(feature = "peers")]
+    #[doc = include_str!("../../../docs/peer.md")]
+    mod peer {}
     #[doc = include_str!("../../../docs/start-managed.md")]
     mod start_managed {}
     #[cfg(feature = "peers")]
