@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::{
     CouncilSettings, PeerDesk, StartError,
     badge::{Badge, Duty},
-    mourning,
+    founding, mourning,
     network::{self, Network},
     parting,
     recruiting::Recruiting,
@@ -38,6 +38,7 @@ impl Council {
         let profile = profile.with_metadata(badge.to_bytes())?;
         settings.peer.profile = profile.clone();
         let (name, cluster) = (settings.peer.name.clone(), settings.peer.cluster.clone());
+        let (least, join_within) = (settings.peer.forms_with, settings.peer.join_within);
         let peer = Peer::start(settings.peer).await?;
         let me = Voice {
             id: badge.voice,
@@ -78,6 +79,7 @@ impl Council {
             council.peer.describe(profile).await;
         }
         if *council.peer.entered() == Entered::Formed && !council.log.has_log().await {
+            founding::until_enough(council.topology(), least, join_within).await?;
             council.log.form().await?;
         }
         Ok(council)

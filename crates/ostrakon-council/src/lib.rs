@@ -14,6 +14,7 @@
 mod badge;
 mod council;
 mod error;
+mod founding;
 mod mourning;
 mod network;
 mod parting;

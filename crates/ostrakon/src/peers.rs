@@ -75,8 +75,8 @@ impl Peers {
     }
 
     /// A cluster is formed only when so many nodes are there, this one and witnesses included; until then they wait, and the log says for whom. With more
-    /// than half of those that start together, such as 2 of 3 or 3 of 5, they never form two clusters, whatever each of them is told about the others;
-    /// so this is what seeds need that are one name for all. All nodes should say the same.
+    /// than half of those that start together, such as 2 of 3 or 3 of 5, they never form two clusters, whatever each of them is told about the others; so
+    /// this is what seeds need that are one name for all. All nodes should say the same.
     ///
     /// One unless told otherwise: a node that starts alone then runs at once, on a developer's machine and in a test, and with seeds that are addresses
     /// nodes find each other without it. A cluster that is there already is joined by one at a time, whatever this says.

@@ -37,7 +37,8 @@ pub struct TopologyConfig {
     /// Whether it may form a cluster.
     pub forming: Forming,
     /// How many nodes have to be there to form a cluster, this one included. With more than half of those that will ever look for each other
-    /// at once, no two of them form clusters apart, whatever each has been told about the others. All should say the same.
+    /// at once, no two of them form clusters apart, whatever each has been told about the others, if whoever forms one is heard within
+    /// `form_after`; so whoever has formed one should wait until so many are members before it is of use. All should say the same.
     pub forms_with: usize,
     /// How long the node that may form a cluster waits for the seeds that neither answer nor refuse; where it takes several to form one, how
     /// long a node is bound to the one that it lets form it.
