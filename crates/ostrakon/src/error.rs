@@ -250,6 +250,9 @@ pub enum StreamError {
     /// The entity stopped, moved or failed while streaming. Items so far are good; ask again for the rest.
     #[error("the entity ended while it was streaming; ask again to go on")]
     Interrupted,
+    /// A [resuming stream](crate::ResumingStream) could not be asked for, at first or again. Items so far are good.
+    #[error("the stream could not be asked for")]
+    NotOpened(#[source] AskError),
     /// An item could not be read.
     #[error("an item of the stream cannot be decoded")]
     Codec(#[from] CodecError),

@@ -66,7 +66,7 @@ pub use peers::Peers;
 pub use receptionist::{Listing, Receptionist};
 pub use reply::{Answered, Reply};
 pub use spans::{AlreadyBridged, SpanBridge, bridge_spans};
-pub use stream::{ConsumerGone, EntityStream, StreamReply};
+pub use stream::{ConsumerGone, EntityStream, ResumingStream, StreamReply};
 pub use topic::Topic;
 pub use topology::{Member, MemberStatus, TopologySnapshot, TopologySubscription};
 pub use trace::{InvalidTraceContext, TraceContext};

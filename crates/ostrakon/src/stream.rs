@@ -4,6 +4,8 @@
 //! slows the producer. Either side may go away; the other learns it. A stream is complete only when the producer
 //! says so with [`StreamReply::finish`], so that an entity that died in the middle is not taken for one that was done.
 
+mod resuming;
+
 use std::{
     pin::Pin,
     sync::{
@@ -18,6 +20,7 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
+pub use self::resuming::ResumingStream;
 use crate::{
     Codec, CodecError, Payload, StreamError,
     lock::Mutex,
@@ -328,7 +331,8 @@ impl Credit {
     }
 }
 
-/// The consumer's side of a streaming ask: a `Stream`. Dropping it tells the producer to stop.
+/// The consumer's side of a streaming ask: a `Stream`. Dropping it tells the producer to stop. It ends with its entity's life on a node;
+/// [`EntityStream::resuming`] goes on after that.
 pub struct EntityStream<T> {
     items: mpsc::UnboundedReceiver<Item<T>>,
     credit: Arc<Credit>,

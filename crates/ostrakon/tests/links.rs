@@ -23,6 +23,8 @@ mod messages;
 mod moves;
 #[path = "links/receptionist.rs"]
 mod receptionist;
+#[path = "links/resuming.rs"]
+mod resuming;
 #[path = "links/streams.rs"]
 mod streams;
 #[path = "links/tls.rs"]

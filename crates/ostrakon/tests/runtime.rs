@@ -25,6 +25,8 @@ mod observability;
 mod order;
 #[path = "runtime/probe.rs"]
 mod probe;
+#[path = "runtime/resuming.rs"]
+mod resuming;
 #[path = "runtime/streams.rs"]
 mod streams;
 #[path = "runtime/timers.rs"]
