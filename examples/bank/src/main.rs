@@ -4,7 +4,7 @@
 //! `cargo run -p bank -- node-2`.
 
 use anyhow::{bail, ensure};
-use ostrakon::{MemberStatus, Node, Reply, ShardCount, ShardGroup, entity};
+use ostrakon::{Node, Reply, ShardCount, ShardGroup, entity};
 
 /// Every node runs the same code: only its name and its address differ.
 const NODES: [(&str, &str); 2] = [("node-1", "127.0.0.1:25520"), ("node-2", "127.0.0.1:25521")];
@@ -78,7 +78,8 @@ async fn in_one_process() -> anyhow::Result<i64> {
 /// Whichever process comes first: Alice answers both when both have deposited.
 async fn in_its_own_process(number: usize, amount: i64) -> anyhow::Result<i64> {
     let node = start(number).await?;
-    until_both_are_here(&node).await;
+    // An account that lives in memory only loses its balance when it moves, and it may move to a node that comes later.
+    node.until_members(NODES.len()).await;
     let alice = node.entity::<Account>("alice");
     let deposit = |answer| AccountMessage::DepositToward {
         goal: 150,
@@ -101,15 +102,4 @@ async fn start(number: usize) -> anyhow::Result<Node> {
     };
     let node = Node::builder(name).peers(address, [seed]).group(group);
     Ok(node.host::<Account>().start().await?)
-}
-
-/// An account that lives in memory only loses its balance when it moves, and it may move to a node that comes later.
-async fn until_both_are_here(node: &Node) {
-    let mut topology = node.subscribe_topology();
-    while let Some(snapshot) = topology.next().await {
-        let members = snapshot.members.iter();
-        if members.filter(|m| m.status == MemberStatus::Up).count() == NODES.len() {
-            return;
-        }
-    }
 }

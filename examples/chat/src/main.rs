@@ -4,7 +4,7 @@
 
 use anyhow::ensure;
 use futures_util::{Stream, stream};
-use ostrakon::{EntityStream, MemberStatus, Node, entity};
+use ostrakon::{EntityStream, Node, entity};
 use tokio::sync::mpsc;
 
 const NODES: [(&str, &str); 2] = [("node-1", "127.0.0.1:25540"), ("node-2", "127.0.0.1:25541")];
@@ -95,13 +95,7 @@ async fn start(number: usize) -> anyhow::Result<Node> {
     let node = Node::builder(name).peers(address, seeds);
     let node = node.host::<Room>().start().await?;
     // A topic goes to the nodes that are known: wait until both are.
-    let mut topology = node.subscribe_topology();
-    while let Some(snapshot) = topology.next().await {
-        let members = snapshot.members.iter();
-        if members.filter(|m| m.status == MemberStatus::Up).count() == NODES.len() {
-            break;
-        }
-    }
+    node.until_members(NODES.len()).await;
     Ok(node)
 }
 
