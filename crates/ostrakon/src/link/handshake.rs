@@ -138,7 +138,9 @@ pub(crate) enum Refusal {
     WrongRole { role: String },
     #[error("both nodes dialed at once; the connection of `{winner}` is used")]
     Simultaneous { winner: NodeName },
-    #[error("a later start of this node is connected already")]
+    #[error(
+        "a later start of a node of this name is connected already: if both shall run, give them different names"
+    )]
     OldIncarnation,
     #[error("the session it belongs to is over")]
     NoSession,

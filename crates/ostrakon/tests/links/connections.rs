@@ -505,7 +505,7 @@ async fn an_older_life_of_a_connected_node_is_refused_and_a_newer_one_takes_over
     present.is_heard().await;
     let mut older = Stranger::dial(address).await;
     let reason = older.introduce(&born(9)).await.refusal();
-    assert!(reason.contains("a later start of this node"), "{reason}");
+    assert!(reason.contains("give them different names"), "{reason}");
     present.is_heard().await;
     let mut newer = Stranger::enter(address, &born(11)).await;
     let words = present.last_words().await;
