@@ -11,6 +11,7 @@ use std::{
 use bytes::Bytes;
 use ostrakon_core::{EntityId, Epoch, ShardId, Time};
 
+use super::frame::Addressee;
 use crate::{
     Entity, TellError, TraceContext,
     host::envelope::{Ask, Envelope, Letter, Sealed},
@@ -41,6 +42,16 @@ pub(crate) struct Arrival<'a> {
 pub(crate) struct Claim {
     pub(crate) shard: ShardId,
     pub(crate) epoch: Epoch,
+}
+
+impl Claim {
+    /// `None` for an actor, which nobody owns.
+    pub(crate) fn of(addressee: Addressee) -> Option<Self> {
+        match addressee {
+            Addressee::Entity { shard, epoch } => Some(Self { shard, epoch }),
+            Addressee::Actor => None,
+        }
+    }
 }
 
 impl Arrival<'_> {

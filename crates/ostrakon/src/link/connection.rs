@@ -52,11 +52,13 @@ pub(crate) struct Connection {
     writing: Vec<u8>,
     written: usize,
     needs_flush: bool,
-    last_progress: Instant,
+    /// Something was written since the last look.
+    progress: bool,
+    stalled_since: Option<Instant>,
     /// The large frame that is being handled.
     whole: Option<Bytes>,
-    /// When the bytes were read that are being dispatched.
-    now: Time,
+    /// When the bytes were read that are being dispatched, if somebody wanted to know: answers do not.
+    now: Option<Time>,
     tick: Interval,
     /// Lanes of which something was sent back, until the other side has noticed.
     refusing: BTreeSet<(GroupName, ShardId)>,
@@ -80,9 +82,10 @@ impl Connection {
             writing: Vec::new(),
             written: 0,
             needs_flush: false,
-            last_progress: Instant::now(),
+            progress: false,
+            stalled_since: None,
             whole: None,
-            now: hub.clock.now(),
+            now: None,
             tick,
             refusing: BTreeSet::new(),
             woken: 0,
@@ -100,14 +103,14 @@ impl Connection {
             }
         }
         for _ in 0..ROUNDS {
-            let wrote = match self.poll_write(cx) {
-                Ok(wrote) => wrote,
-                Err(end) => return Poll::Ready(end),
-            };
             let read = match self.poll_read(cx) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(end)) => return Poll::Ready(end),
                 Poll::Pending => false,
+            };
+            let wrote = match self.poll_write(cx) {
+                Ok(wrote) => wrote,
+                Err(end) => return Poll::Ready(end),
             };
             if !wrote && !read {
                 return Poll::Pending;
@@ -118,12 +121,21 @@ impl Connection {
     }
 
     /// Looks whether the other side is still there.
-    fn check(&self) -> Option<End> {
+    fn check(&mut self) -> Option<End> {
         if self.link.silence(self.hub.clock.now()) > self.link.limits.silence {
             return Some(End::Silent);
         }
-        let stalled = !self.writing.is_empty() && self.last_progress.elapsed() > WRITE_STALL;
-        stalled.then_some(End::NotReading)
+        if std::mem::take(&mut self.progress) || self.writing.is_empty() {
+            self.stalled_since = None;
+            return None;
+        }
+        let since = *self.stalled_since.get_or_insert_with(Instant::now);
+        (since.elapsed() > WRITE_STALL).then_some(End::NotReading)
+    }
+
+    /// When what is being dispatched was read.
+    fn now(&mut self) -> Time {
+        *self.now.get_or_insert_with(|| self.hub.clock.now())
     }
 
     /// Writes what is ready. `false`: there is nothing, or no room.
@@ -141,7 +153,6 @@ impl Connection {
                 Poll::Ready(Ok(0)) => return Err(End::Closed),
                 Poll::Ready(Ok(bytes)) => {
                     self.written += bytes;
-                    self.last_progress = Instant::now();
                     self.needs_flush = true;
                     progress = true;
                 }
@@ -152,6 +163,7 @@ impl Connection {
                 Poll::Pending => break,
             }
         }
+        self.progress |= progress;
         if self.needs_flush {
             match Pin::new(&mut self.wire).poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.needs_flush = false,
@@ -203,7 +215,6 @@ impl Connection {
         }
         self.woken = 0;
         self.lingered = false;
-        self.last_progress = Instant::now();
         self.hub.counts.wrote(frames);
         Ok(true)
     }
@@ -219,7 +230,9 @@ impl Connection {
             return Poll::Ready(Err(End::Closed));
         }
         self.inbox.filled(bytes);
-        self.now = self.hub.clock.now();
+        self.now = None;
+        // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
+        self.link.state.lock().outbox.parked = false;
         Poll::Ready(self.dispatch(cx))
     }
 

@@ -57,6 +57,7 @@ impl Connection {
             let node = self.hub.me.name.clone();
             return self.refuse(message, &TellError::Congested { node });
         }
+        let now = self.now();
         let mut guests = Guests::default();
         let ports = match self.ports(message, &mut guests) {
             Ok(ports) => ports,
@@ -67,15 +68,12 @@ impl Connection {
         };
         let ask = guests.asking.as_ref().map(|guest| Ask {
             pending: Pending::new(Arc::clone(guest) as Arc<dyn Settle>),
-            deadline: self.now + Duration::from_millis(message.remaining),
+            deadline: now + Duration::from_millis(message.remaining),
             chain: message.option(option::CHAIN).and_then(CallChain::read),
         });
         let arrival = Arrival {
             id,
-            claim: match message.to {
-                Addressee::Entity { shard, epoch } => Some(Claim { shard, epoch }),
-                Addressee::Actor => None,
-            },
+            claim: Claim::of(message.to),
             payload: message.payload,
             whole: self.whole.as_ref(),
             ports,
@@ -85,7 +83,7 @@ impl Connection {
                 .and_then(TraceContext::from_bytes)
                 .map(Arc::new),
             load: &self.link.load,
-            now: Some(self.now),
+            now: Some(now),
         };
         match host.arrive(arrival, Some(cx)) {
             Ok(()) => guests.note(&self.link, self.session),

@@ -1,15 +1,18 @@
-//! A write that fails after a part of it has gone out: what may have been sent is never sent again.
+//! A write that fails after a part of it has gone out: what may have been sent is never sent again. And what wakes a connection.
 
 use std::{
     io,
     pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
 };
 
 use ostrakon_core::{EntityId, Epoch, Incarnation, NodeName, ShardGroup, ShardId};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpListener,
 };
 
@@ -19,7 +22,8 @@ use crate::{
     actors::Actors,
     clock::Clock,
     link::{
-        Hub, HubParts, Limits, Link, Me, Outgoing, Phase, Session, frame::Addressee,
+        Hub, HubParts, Limits, Link, Me, Outgoing, Phase, Session,
+        frame::{self, Addressee},
         outbox::LaneKey,
     },
     reply::{Settle, Slot},
@@ -132,4 +136,48 @@ async fn a_failed_write_of_the_last_words_is_unknown_as_well() {
     connection.finish(&End::Leaving).await;
     assert_eq!(asked.take(), lost());
     assert!(!link.has_work(), "it waits to be sent again");
+}
+
+/// Counts how often the task would be polled again.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// On several threads a task that wakes itself wakes another thread, too.
+#[tokio::test]
+async fn a_connection_is_woken_by_others_and_not_by_its_own_answers() {
+    let (hub, link) = connected().await;
+    let (near, mut far) = tokio::io::duplex(1024);
+    let mut connection = Connection::new(&hub, &link, SESSION, Box::new(near));
+    let wakes = Arc::<Wakes>::default();
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut cx = Context::from_waker(&waker);
+    let woken = || wakes.0.swap(0, Ordering::Relaxed);
+    assert!(connection.poll(&mut cx).is_pending());
+    woken();
+
+    let (mut question, mut answer) = (Vec::new(), Vec::new());
+    let group = ShardGroup::default();
+    let shard = ShardId::new(1).unwrap();
+    frame::put_fence(&mut question, 1, group.name.as_str(), shard);
+    frame::put_fenced(&mut answer, 1);
+    far.write_all(&question).await.unwrap();
+    assert_eq!(woken(), 1, "something has arrived");
+    assert!(connection.poll(&mut cx).is_pending());
+    let mut heard = vec![0; answer.len()];
+    far.read_exact(&mut heard).await.unwrap();
+    assert_eq!(heard, answer);
+    assert_eq!(woken(), 0, "it has woken itself");
+
+    let asked = ask(&link);
+    assert_eq!(woken(), 1, "there is something to write");
+    assert!(connection.poll(&mut cx).is_pending());
+    let message = far.read_buf(&mut Vec::with_capacity(1024)).await.unwrap();
+    assert!(message > 0);
+    assert_eq!((woken(), asked.take()), (0, None));
 }
