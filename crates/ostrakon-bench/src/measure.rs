@@ -177,6 +177,8 @@ impl Runtime {
 pub(crate) enum Link {
     /// TCP.
     Plain,
+    /// The same, with heartbeats so often that a short run sees several.
+    Watched,
     /// TLS.
     Tls,
 }

@@ -57,7 +57,12 @@ impl Job for Client {
 
     fn run<R: Remote>(self) -> Result<Figures> {
         Tokio::run(self.case.runtime, async move {
-            let plain = self.start(Link::Plain)?;
+            let is_watched = self.case.measure == Measure::RemoteBurst;
+            let plain = self.start(if is_watched {
+                Link::Watched
+            } else {
+                Link::Plain
+            })?;
             match self.case.measure {
                 Measure::RemoteAsk1 => self.ask::<R>(&plain, 1, SMALL).await,
                 Measure::RemoteAsk64 => self.ask::<R>(&plain, 64, SMALL).await,

@@ -6,6 +6,7 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Weak},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -187,10 +188,20 @@ async fn connect(
 
 /// The next connection that the other side has opened. One that is older than the latest has come too late.
 async fn offered(link: &Link, incoming: &mut mpsc::Receiver<Established>) -> Option<Established> {
+    std::future::poll_fn(|cx| poll_offered(link, incoming, cx)).await
+}
+
+fn poll_offered(
+    link: &Link,
+    incoming: &mut mpsc::Receiver<Established>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Established>> {
     loop {
-        let offered = incoming.recv().await?;
+        let Some(offered) = ready!(incoming.poll_recv(cx)) else {
+            return Poll::Ready(None);
+        };
         if link.is_later(&offered.rank(link)) {
-            return Some(offered);
+            return Poll::Ready(Some(offered));
         }
         tracing::info!(peer = %link.peer, turn = offered.turn, "a connection came too late and is closed");
     }
@@ -305,11 +316,18 @@ async fn live(
         Opened::There => None,
     };
     let mut connection = Connection::new(hub, link, session, wire);
-    let (end, replaced_by) = tokio::select! {
-        biased;
-        offered = offered(link, incoming) => (End::Replaced, offered),
-        end = std::future::poll_fn(|cx| connection.poll(cx)) => (end, None),
-    };
+    let mut watches = false;
+    let (end, replaced_by) = std::future::poll_fn(|cx| {
+        // Whoever offers another one wakes this task, as soon as it has looked once: every message passes here.
+        if !watches || !incoming.is_empty() {
+            watches = true;
+            if let Poll::Ready(offered) = poll_offered(link, incoming, cx) {
+                return Poll::Ready((End::Replaced, offered));
+            }
+        }
+        connection.poll(cx).map(|end| (end, None))
+    })
+    .await;
     drop(heartbeats);
     connection.finish(&end).await;
     (end, replaced_by)

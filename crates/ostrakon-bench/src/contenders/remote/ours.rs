@@ -71,10 +71,13 @@ impl Entity for Remembered {
 fn fixed(name: &str, link: Link, certificates: &Path) -> Result<Fixed> {
     Ok(Fixed {
         security: match link {
-            Link::Plain => Security::plaintext(),
+            Link::Plain | Link::Watched => Security::plaintext(),
             Link::Tls => Security::tls(Files::in_dir(certificates, name))?,
         },
-        limits: Limits::default().heartbeat(HEARTBEAT, Duration::from_secs(5)),
+        limits: match link {
+            Link::Watched => Limits::default().heartbeat(HEARTBEAT, Duration::from_secs(5)),
+            Link::Plain | Link::Tls => Limits::default(),
+        },
         ..Fixed::plain()
     })
 }
@@ -115,7 +118,7 @@ impl Remote for Ours {
 
     async fn serve(link: Link) -> Result<(String, Node)> {
         let certificates = match link {
-            Link::Plain => PathBuf::new(),
+            Link::Plain | Link::Watched => PathBuf::new(),
             Link::Tls => certify()?,
         };
         let node = Node::builder(SERVER)
