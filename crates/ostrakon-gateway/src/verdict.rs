@@ -86,7 +86,7 @@ impl From<StreamError> for Problem {
         let remedy = match error {
             StreamError::Interrupted => "the items so far are good: call again for the rest",
             StreamError::Codec(_) => "the nodes need the same types",
-            _ => "call again for the rest",
+            StreamError::NotOpened(_) | _ => "call again for the rest",
         };
         Self {
             outcome: Fate::Failed,

@@ -2,7 +2,7 @@
 
 use futures_core::Stream;
 use futures_util::stream;
-use ostrakon::{Context, EntityStream, entity, testing::Fixed};
+use ostrakon::{Context, EntityStream, ResumingStream, entity, testing::Fixed};
 use tokio::time::timeout;
 
 use crate::cluster::{Cluster, SOON, builder};
@@ -19,23 +19,29 @@ impl Teller {
     }
 }
 
-async fn cluster() -> Cluster {
+/// Three nodes, and the id of a teller on the second.
+async fn cluster() -> (Cluster, String) {
     let mut nodes = Vec::new();
     for name in ["node-1", "node-2", "node-3"] {
         let node = builder(name).host::<Teller>().fixed(Fixed::plain());
         nodes.push(node.start().await.unwrap());
     }
-    Cluster::connect(nodes).await
+    let cluster = Cluster::connect(nodes).await;
+    let id = cluster.id_on(1);
+    (cluster, id)
+}
+
+fn numbers(teller: &TellerRef) -> ResumingStream<'_, (u64, String)> {
+    let open = |from| teller.numbers(from);
+    EntityStream::resuming(0, open, |from, item: &(u64, _)| *from = item.0 + 1)
 }
 
 #[tokio::test]
 async fn a_stream_goes_on_wherever_its_shard_moves_and_loses_and_repeats_nothing() {
-    let mut cluster = cluster().await;
-    let id = cluster.id_on(1);
+    let (mut cluster, id) = cluster().await;
     let shard = cluster.shard(&id);
     let teller = cluster.nodes[0].entity::<Teller>(&id);
-    let open = |from| teller.numbers(from);
-    let mut numbers = EntityStream::resuming(0, open, |from, item: &(u64, _)| *from = item.0 + 1);
+    let mut numbers = numbers(&teller);
     let mut expected = 0;
     for on in [1, 2, 0, 1] {
         cluster.moved(shard, on);
@@ -57,12 +63,10 @@ async fn a_stream_goes_on_wherever_its_shard_moves_and_loses_and_repeats_nothing
 
 #[tokio::test]
 async fn a_stream_goes_on_when_its_node_is_gone() {
-    let mut cluster = cluster().await;
-    let id = cluster.id_on(1);
+    let (mut cluster, id) = cluster().await;
     let shard = cluster.shard(&id);
     let teller = cluster.nodes[0].entity::<Teller>(&id);
-    let open = |from| teller.numbers(from);
-    let mut numbers = EntityStream::resuming(0, open, |from, item: &(u64, _)| *from = item.0 + 1);
+    let mut numbers = numbers(&teller);
     let first = timeout(SOON, numbers.next()).await.unwrap();
     assert_eq!(first, Some(Ok((0, "node-2".to_owned()))));
     cluster.lose(1, 0).await;
