@@ -2,7 +2,10 @@
 
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -58,10 +61,16 @@ pub(crate) fn up(snapshot: &TopologySnapshot) -> usize {
         .count()
 }
 
-/// An address at which nothing listens, now.
+/// An address at which nothing listens. It is none of those that the system gives to whoever asks for any: somebody else would have it before long.
 pub(crate) fn free_address() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() * 131 + TAKEN.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + number % 20_000);
+        if std::net::TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// What all peers of this process have written into the log from now on.

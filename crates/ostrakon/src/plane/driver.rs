@@ -229,6 +229,7 @@ impl Driver {
                 self.troubles.remove(&contact);
                 self.deciders.insert(contact, decider);
                 self.farewell = None;
+                self.step(hub, RegionInput::Met);
             }
             Event::Lost { contact, trouble } => self.lost(contact, trouble),
             Event::Parted { contact } => {

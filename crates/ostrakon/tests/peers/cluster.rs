@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -21,10 +22,16 @@ impl Resident {
     }
 }
 
-/// A free port of this machine. Somebody else could take it meanwhile; nobody does here.
+/// An address at which nothing listens. It is none of those that the system gives to whoever asks for any: somebody else would have it before long.
 pub(crate) fn free_address() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() * 131 + TAKEN.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + number % 20_000);
+        if std::net::TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 pub(crate) fn builder(name: &str, at: &str, seeds: &[&str]) -> NodeBuilder {
