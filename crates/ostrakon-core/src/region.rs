@@ -72,7 +72,6 @@ impl Region {
         let mut actions = Vec::new();
         match input {
             RegionInput::Wake => {}
-            RegionInput::Met => self.ask_at_once(now),
             RegionInput::Heard(message) => self.hear(message, now, &mut actions),
             RegionInput::Quiet { shard, epoch } => self.quiet(&shard, epoch, &mut actions),
             RegionInput::Map(map) => self.take_map(map),

@@ -7,8 +7,6 @@ use crate::{Assignment, Epoch, Incarnation, ShardKey, ShardMap, ToCoordinator, T
 pub enum RegionInput {
     /// Time has passed.
     Wake,
-    /// Somebody can be spoken to who may be the coordinator, and has heard nothing yet.
-    Met,
     /// A coordinator has said something.
     Heard(ToRegion),
     /// Nothing of a shard that was to be drained acts any more, and what it had to store is stored.

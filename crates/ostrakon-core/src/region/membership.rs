@@ -79,13 +79,6 @@ impl Region {
         }
     }
 
-    /// Whoever could not be asked to be let in so far is asked now. A run is renewed when its time has come, whoever is met.
-    pub(super) fn ask_at_once(&mut self, now: Time) {
-        if matches!(self.membership, Membership::Outside) {
-            self.next_wakeup = now;
-        }
-    }
-
     /// Whatever this run held may be somebody else's. A new run begins, unless the node wants to go.
     fn run_is_over(&mut self, now: Time, actions: &mut Vec<RegionAction>) {
         for (shard, held) in std::mem::take(&mut self.held) {

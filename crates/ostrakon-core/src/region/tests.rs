@@ -57,19 +57,6 @@ fn member() -> Region {
     region
 }
 
-#[test]
-fn whoever_is_met_is_asked_at_once_to_let_it_in_and_not_for_more() {
-    let asks = |actions: &[RegionAction]| {
-        let mut actions = actions.iter();
-        actions.any(|action| matches!(action, RegionAction::Send(ToCoordinator::Register { .. })))
-    };
-    let mut region = outside();
-    assert!(asks(&region.step(at(9), RegionInput::Wake)));
-    assert!(!asks(&region.step(at(9), RegionInput::Wake)));
-    assert!(asks(&region.step(at(9), RegionInput::Met)));
-    assert_eq!(member().step(at(11), RegionInput::Met), []);
-}
-
 fn shard(number: u32) -> ShardKey {
     ShardKey {
         group: GroupName::default(),

@@ -229,7 +229,6 @@ impl Driver {
                 self.troubles.remove(&contact);
                 self.deciders.insert(contact, decider);
                 self.farewell = None;
-                self.step(hub, RegionInput::Met);
             }
             Event::Lost { contact, trouble } => self.lost(contact, trouble),
             Event::Parted { contact } => {
