@@ -84,9 +84,9 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    fn new(name: &NodeName) -> Self {
+    fn new(name: &NodeName, clock: Clock) -> Self {
         Self {
-            clock: Clock::start(),
+            clock,
             topology: Arc::new(Topology::alone(name.clone())),
             actors: Arc::default(),
         }
@@ -216,8 +216,12 @@ impl NodeBuilder {
         let name = NodeName::new(&self.name)?;
         self.check_kinds()?;
         let singletons = self.checked_singletons()?;
-        let services = Services::new(&name);
         let plane = self.plane.take();
+        let clock = match plane.is_some() || self.fixed.is_some() {
+            true => Clock::start().with_timers_apart(),
+            false => Clock::start(),
+        };
+        let services = Services::new(&name, clock);
         let seat = match self.kinds.is_empty() {
             true => Seat::Client,
             false => Seat::Node,

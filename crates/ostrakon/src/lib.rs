@@ -31,6 +31,7 @@ mod stage;
 mod stream;
 #[doc(hidden)]
 pub mod testing;
+mod timekeeper;
 mod topic;
 mod topology;
 mod trace;

@@ -32,6 +32,7 @@ mod requests;
 mod session;
 mod supervisor;
 mod taking_back;
+mod watch;
 
 use std::{
     collections::BTreeMap,
@@ -89,6 +90,8 @@ pub(crate) struct Link {
     load: Arc<AtomicUsize>,
     /// When something was last heard on the control connection, in the clock's nanoseconds.
     heard: AtomicU64,
+    /// Since when the other side takes nothing of what is being written; [`NOT_STUCK`] if it does.
+    stuck: AtomicU64,
     clock: Clock,
     /// A session has begun or ended.
     changed: Notify,
@@ -97,6 +100,8 @@ pub(crate) struct Link {
     /// Ends the supervisor.
     supervisor: OnceLock<tokio::task::AbortHandle>,
 }
+
+const NOT_STUCK: u64 = u64::MAX;
 
 struct State {
     outbox: Outbox,
@@ -144,6 +149,7 @@ impl Link {
             accepted,
             load: Arc::default(),
             heard: AtomicU64::new(0),
+            stuck: AtomicU64::new(NOT_STUCK),
             clock: hub.clock,
             changed: Notify::new(),
             expiry: Arc::default(),

@@ -41,7 +41,7 @@ pub(crate) async fn run<E: Entity>(host: Weak<Host<E>>, kind: Arc<Kind<E>>) {
         };
         let wake = due.into_iter().flatten().min().unwrap_or(next_report);
         tokio::select! {
-            () = tokio::time::sleep_until(kind.clock.instant(wake)) => {}
+            () = kind.clock.sleep_until(wake) => {}
             () = kind.call_janitor.notified() => {}
             () = lease.lasts(&mut wait), if suspended => {}
         }

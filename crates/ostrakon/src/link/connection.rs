@@ -12,17 +12,14 @@ use std::{
     io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
 use ostrakon_core::{GroupName, ShardId, Time};
 use ostrakon_tls::Wire;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf},
-    time::{Instant, Interval, MissedTickBehavior},
-};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 pub(crate) use self::end::End;
 use super::{
@@ -33,8 +30,6 @@ use super::{
 };
 use crate::lease::Wait;
 
-/// A peer that takes nothing for so long does not read.
-const WRITE_STALL: Duration = Duration::from_secs(10);
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often the task reads and writes before it lets others run.
@@ -52,14 +47,12 @@ pub(crate) struct Connection {
     writing: Vec<u8>,
     written: usize,
     needs_flush: bool,
-    /// Something was written since the last look.
-    progress: bool,
-    stalled_since: Option<Instant>,
+    /// The other side does not take what is being written; since when is noted in the link.
+    is_stuck: bool,
     /// The large frame that is being handled.
     whole: Option<Bytes>,
     /// When the bytes were read that are being dispatched, if somebody wanted to know: answers do not.
     now: Option<Time>,
-    tick: Interval,
     /// Lanes of which something was sent back, until the other side has noticed.
     refusing: BTreeSet<(GroupName, ShardId)>,
     /// How many askers the last batch of answers has woken: they are likely to send something next.
@@ -71,8 +64,6 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(hub: &Arc<Hub>, link: &Arc<Link>, session: u64, wire: Box<dyn Wire>) -> Self {
-        let mut tick = tokio::time::interval(link.limits.heartbeat);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             hub: Arc::clone(hub),
             link: Arc::clone(link),
@@ -82,11 +73,9 @@ impl Connection {
             writing: Vec::new(),
             written: 0,
             needs_flush: false,
-            progress: false,
-            stalled_since: None,
+            is_stuck: false,
             whole: None,
             now: None,
-            tick,
             refusing: BTreeSet::new(),
             woken: 0,
             lingered: false,
@@ -97,40 +86,25 @@ impl Connection {
     /// Reads and writes until the connection ends.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.link.writer.register(cx.waker());
-        while self.tick.poll_tick(cx).is_ready() {
-            if let Some(end) = self.check() {
-                return Poll::Ready(end);
-            }
+        match self.poll_rounds(cx) {
+            Ok(()) => Poll::Pending,
+            Err(end) => Poll::Ready(end),
         }
+    }
+
+    /// Reads and writes as long as there is something, but not so long that others never run.
+    fn poll_rounds(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        // Where there was nothing, somebody will wake this task when there is: no need to look twice.
+        let (mut reads, mut writes) = (true, true);
         for _ in 0..ROUNDS {
-            let read = match self.poll_read(cx) {
-                Poll::Ready(Ok(())) => true,
-                Poll::Ready(Err(end)) => return Poll::Ready(end),
-                Poll::Pending => false,
-            };
-            let wrote = match self.poll_write(cx) {
-                Ok(wrote) => wrote,
-                Err(end) => return Poll::Ready(end),
-            };
-            if !wrote && !read {
-                return Poll::Pending;
+            reads = reads && self.poll_read(cx)?;
+            writes = (reads || writes) && self.poll_write(cx)?;
+            if !reads && !writes {
+                return Ok(());
             }
         }
         cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Looks whether the other side is still there.
-    fn check(&mut self) -> Option<End> {
-        if self.link.silence(self.hub.clock.now()) > self.link.limits.silence {
-            return Some(End::Silent);
-        }
-        if std::mem::take(&mut self.progress) || self.writing.is_empty() {
-            self.stalled_since = None;
-            return None;
-        }
-        let since = *self.stalled_since.get_or_insert_with(Instant::now);
-        (since.elapsed() > WRITE_STALL).then_some(End::NotReading)
+        Ok(())
     }
 
     /// When what is being dispatched was read.
@@ -163,7 +137,7 @@ impl Connection {
                 Poll::Pending => break,
             }
         }
-        self.progress |= progress;
+        self.note_progress(progress);
         if self.needs_flush {
             match Pin::new(&mut self.wire).poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.needs_flush = false,
@@ -176,6 +150,19 @@ impl Connection {
             self.written = 0;
         }
         Ok(progress)
+    }
+
+    /// Notes since when the other side takes nothing of what is being written.
+    fn note_progress(&mut self, progress: bool) {
+        let is_stuck = self.written < self.writing.len();
+        if progress || is_stuck != self.is_stuck {
+            if is_stuck {
+                self.link.stuck_since(Some(self.hub.clock.now()));
+            } else if self.is_stuck {
+                self.link.stuck_since(None);
+            }
+            self.is_stuck = is_stuck;
+        }
     }
 
     /// A write has failed. TLS does not say how much it had sent by then, so nothing of it is sent again.
@@ -194,6 +181,10 @@ impl Connection {
     fn take(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut state = self.link.state.lock();
         self.check_cut(&mut state)?;
+        if state.outbox.is_empty() {
+            state.outbox.parked = true;
+            return Ok(false);
+        }
         // Askers that were just answered tend to ask again at once: wait for them, but never longer than it takes to let
         // the tasks run that are ready.
         if state.outbox.frames > 0 && state.outbox.frames < self.woken && !self.lingered {
@@ -219,21 +210,23 @@ impl Connection {
         Ok(true)
     }
 
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+    /// Reads once and deals with what was there. `false`: nothing was.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut space: ReadBuf<'_> = self.inbox.space();
         let read = Pin::new(&mut self.wire).poll_read(cx, &mut space);
         let bytes = space.filled().len();
-        if let Err(error) = ready!(read) {
-            return Poll::Ready(Err(End::Io(error)));
-        }
-        if bytes == 0 {
-            return Poll::Ready(Err(End::Closed));
+        match read {
+            Poll::Pending => return Ok(false),
+            Poll::Ready(Err(error)) => return Err(End::Io(error)),
+            Poll::Ready(Ok(())) if bytes == 0 => return Err(End::Closed),
+            Poll::Ready(Ok(())) => {}
         }
         self.inbox.filled(bytes);
         self.now = None;
         // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
         self.link.state.lock().outbox.parked = false;
-        Poll::Ready(self.dispatch(cx))
+        self.dispatch(cx)?;
+        Ok(true)
     }
 
     /// Deals with every whole frame that has been read.
@@ -345,4 +338,4 @@ impl Connection {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

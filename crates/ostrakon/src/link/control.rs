@@ -40,8 +40,7 @@ pub(crate) async fn dial(hub: Weak<Hub>, link: Arc<Link>, session: u64, their_se
 /// Sends heartbeats and answers them until the connection or the session ends.
 pub(crate) async fn serve(hub: Weak<Hub>, link: Arc<Link>, session: u64, wire: Box<dyn Wire>) {
     let (mut read, mut write) = tokio::io::split(wire);
-    let mut beat = tokio::time::interval(link.limits.heartbeat);
-    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut beat = link.clock.every(link.limits.heartbeat);
     let mut inbox = Inbox::new(0);
     let mut out = Vec::new();
     loop {

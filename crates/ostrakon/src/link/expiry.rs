@@ -28,7 +28,7 @@ pub(crate) async fn run(link: Weak<Link>, clock: Clock) {
             Some(next) => {
                 tokio::select! {
                     () = changed => continue,
-                    () = tokio::time::sleep_until(clock.instant(next)) => {}
+                    () = clock.sleep_until(next) => {}
                 }
                 let Some(link) = link.upgrade() else {
                     return;

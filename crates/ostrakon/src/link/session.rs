@@ -4,11 +4,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Weak, atomic::Ordering},
-    time::Duration,
+    sync::{Arc, Weak},
 };
 
-use ostrakon_core::{Incarnation, Time};
+use ostrakon_core::Incarnation;
 
 use super::{Link, Phase, State, connection::End, frame::RequestId, guest::Guest, outbox::Spot};
 use crate::{AskError, stream::Credit};
@@ -72,17 +71,6 @@ impl Link {
         if let Some(session) = self.state.lock().session(session) {
             session.streams.remove(&request);
         }
-    }
-
-    /// Something was heard from the other side.
-    pub(super) fn heard_now(&self) {
-        self.heard
-            .store(self.clock.now().as_nanos(), Ordering::Relaxed);
-    }
-
-    /// For how long nothing has been heard.
-    pub(super) fn silence(&self, now: Time) -> Duration {
-        now.saturating_since(Time::from_nanos(self.heard.load(Ordering::Relaxed)))
     }
 
     /// Ends a session for a reason.

@@ -23,6 +23,7 @@ use super::{
     control,
     frame::Addressee,
     handshake::{self, HandshakeError, Purpose},
+    watch,
 };
 use crate::TellError;
 
@@ -315,12 +316,14 @@ async fn live(
         }
         Opened::There => None,
     };
+    let watch = watch::keep(Arc::clone(link), session);
+    let watch = AbortOnDrop(tokio::spawn(watch).abort_handle());
     let mut connection = Connection::new(hub, link, session, wire);
-    let mut watches = false;
+    let mut has_looked = false;
     let (end, replaced_by) = std::future::poll_fn(|cx| {
         // Whoever offers another one wakes this task, as soon as it has looked once: every message passes here.
-        if !watches || !incoming.is_empty() {
-            watches = true;
+        if !has_looked || !incoming.is_empty() {
+            has_looked = true;
             if let Poll::Ready(offered) = poll_offered(link, incoming, cx) {
                 return Poll::Ready((End::Replaced, offered));
             }
@@ -328,7 +331,7 @@ async fn live(
         connection.poll(cx).map(|end| (end, None))
     })
     .await;
-    drop(heartbeats);
+    drop((heartbeats, watch));
     connection.finish(&end).await;
     (end, replaced_by)
 }
@@ -345,6 +348,7 @@ fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message
     let most = message.min(link.limits.message);
     link.most.store(most, std::sync::atomic::Ordering::Relaxed);
     link.heard_now();
+    link.stuck_since(None);
     let mut state = link.state.lock();
     state.phase = Phase::Up(Session::new(session, incarnation));
     // What waited may be more than this peer accepts.

@@ -22,7 +22,7 @@ use crate::{
     actors::Actors,
     clock::Clock,
     link::{
-        Hub, HubParts, Limits, Link, Me, Outgoing, Phase, Session,
+        Hub, HubParts, Limits, Link, Me, NOT_STUCK, Outgoing, Phase, Session,
         frame::{self, Addressee},
         outbox::LaneKey,
     },
@@ -58,10 +58,10 @@ impl AsyncWrite for Liar {
     }
 }
 
-const SESSION: u64 = 7;
+pub(in crate::link) const SESSION: u64 = 7;
 
 /// A hub without anything, and a link of it that believes to be connected.
-async fn connected() -> (Arc<Hub>, Arc<Link>) {
+pub(in crate::link) async fn connected() -> (Arc<Hub>, Arc<Link>) {
     let name = NodeName::new("a").unwrap();
     let address = TcpListener::bind("127.0.0.1:0")
         .await
@@ -180,4 +180,25 @@ async fn a_connection_is_woken_by_others_and_not_by_its_own_answers() {
     let message = far.read_buf(&mut Vec::with_capacity(1024)).await.unwrap();
     assert!(message > 0);
     assert_eq!((woken(), asked.take()), (0, None));
+}
+
+#[tokio::test]
+async fn a_connection_says_since_when_the_other_side_takes_nothing() {
+    let (hub, link) = connected().await;
+    let (near, mut far) = tokio::io::duplex(16);
+    let mut connection = Connection::new(&hub, &link, SESSION, Box::new(near));
+    let mut cx = Context::from_waker(Waker::noop());
+    let is_stuck = || link.stuck.load(Ordering::Relaxed) != NOT_STUCK;
+    assert!(connection.poll(&mut cx).is_pending());
+    assert!(!is_stuck(), "nobody has sent anything");
+
+    let _asked = ask(&link);
+    assert!(connection.poll(&mut cx).is_pending());
+    assert!(is_stuck(), "the rest of the message waits");
+
+    while is_stuck() {
+        far.read_u8().await.unwrap();
+        assert!(connection.poll(&mut cx).is_pending());
+    }
+    assert!(connection.writing.is_empty());
 }
