@@ -51,7 +51,7 @@ pub(crate) use self::{
     arrival::{Arrival, Load, TurnedAway},
     handshake::Me,
     hub::{Home, Hub, HubParts, KnownKind},
-    lane::{Asking, Draft, Lane, Lanes, Leads, Ticket, Way},
+    lane::{Asking, Draft, Lane, LaneGroup, Lanes, Leads, Ticket, Way},
     listener::bind,
     outbox::LaneKey,
     outgoing::{Outgoing, remaining},

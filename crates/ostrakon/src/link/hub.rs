@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    Lane, Lanes, Limits, Link, Parcel, TurnedAway,
+    Lane, LaneGroup, Lanes, Limits, Link, Parcel, TurnedAway,
     arrival::{Arrival, Claim},
     connection::End,
     expiry,
@@ -120,8 +120,9 @@ impl Hub {
         let version = Arc::new(AtomicU64::new(0));
         Arc::new_cyclic(|hub: &Weak<Self>| {
             let lanes = me.groups.iter().map(|group| {
-                let lane =
-                    |shard| Arc::new(Lane::new(hub.clone(), &version, group.name.clone(), shard));
+                let lanes = LaneGroup::new(hub.clone(), &version, group.name.clone());
+                let lanes = Arc::new(lanes);
+                let lane = |shard| Arc::new(Lane::new(&lanes, shard));
                 (group.name.clone(), group.count.iter().map(lane).collect())
             });
             Self {

@@ -10,6 +10,8 @@
 //! While a lane is mended, new messages wait behind those that came back, in a bounded queue. Invariant: of any two messages
 //! on a lane the later is never handled while the earlier can still be.
 
+mod mending;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -24,14 +26,14 @@ use ostrakon_core::{
 };
 
 use super::{
-    Fenced, Hub, Link, Outgoing, Parcel, Withdrawn,
+    Hub, Link, Outgoing, Parcel, Withdrawn,
     frame::{Addressee, RequestId},
     outbox::LaneKey,
     parcel::Origin,
     remaining,
     requests::AskerId,
 };
-use crate::{TellError, lease::for_entity, lock::Mutex, reply::Settle, wire::Ports};
+use crate::{TellError, lock::Mutex, reply::Settle, wire::Ports};
 
 /// The lanes of a group, by shard.
 pub(crate) type Lanes = Arc<[Arc<Lane>]>;
@@ -42,32 +44,44 @@ const MOST_HELD_BYTES: usize = 1024 * 1024;
 /// How long to wait before an owner is asked again that did not want to be one.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-/// How often messages that wait are looked at for their deadline.
-const TICK: Duration = Duration::from_millis(20);
 /// After so long without trouble the pauses begin anew.
 const CALM: Duration = Duration::from_millis(500);
 
+/// There is one for every shard, and each message looks at its own: so it is small, and what few of them need is in a [`Detour`].
 pub(crate) struct Lane {
-    hub: Weak<Hub>,
-    /// The version of the newest map.
-    newest: Arc<AtomicU64>,
-    group: GroupName,
+    group: Arc<LaneGroup>,
     pub(crate) shard: ShardId,
-    key: LaneKey,
     /// The shard is ours and nothing waits: messages need not come this way at all.
     here: AtomicBool,
     state: Mutex<State>,
 }
 
+/// What the lanes of a group have in common.
+pub(crate) struct LaneGroup {
+    hub: Weak<Hub>,
+    /// The version of the newest map.
+    newest: Arc<AtomicU64>,
+    /// The hash of the name.
+    hash: u64,
+    name: GroupName,
+}
+
+#[derive(Default)]
 struct State {
     /// The map that `route` was taken from.
     version: Option<Version>,
     route: Option<Route>,
-    /// A better owner than the map's, as somebody has said.
-    hint: Option<Hint>,
     /// Something was sent on the route that may yet come back.
     used: bool,
     mending: bool,
+    /// Made when it is first needed.
+    detour: Option<Box<Detour>>,
+}
+
+/// What is known and what waits since the lane was not in order.
+struct Detour {
+    /// A better owner than the map's, as somebody has said.
+    hint: Option<Hint>,
     returned: VecDeque<Parcel>,
     held: VecDeque<Parcel>,
     held_bytes: usize,
@@ -76,6 +90,30 @@ struct State {
     pause: Duration,
     /// When something last came back.
     trouble: Time,
+}
+
+impl Default for Detour {
+    fn default() -> Self {
+        Self {
+            hint: None,
+            returned: VecDeque::new(),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            refused: None,
+            pause: FIRST_PAUSE,
+            trouble: Time::ZERO,
+        }
+    }
+}
+
+impl State {
+    fn detour(&mut self) -> &mut Detour {
+        self.detour.get_or_insert_default()
+    }
+
+    fn hint(&self) -> Option<&Hint> {
+        self.detour.as_ref()?.hint.as_ref()
+    }
 }
 
 /// What somebody has said about the owner.
@@ -148,38 +186,41 @@ impl Ticket<'_> {
 
 impl LaneKey {
     pub(crate) fn of(group: &GroupName, shard: ShardId) -> Self {
-        Self::Shard(stable_hash(group.as_str()) ^ u64::from(shard.get()))
+        Self::of_hashed(stable_hash(group.as_str()), shard)
+    }
+
+    fn of_hashed(group: u64, shard: ShardId) -> Self {
+        Self::Shard(group ^ u64::from(shard.get()))
+    }
+}
+
+impl LaneGroup {
+    pub(crate) fn new(hub: Weak<Hub>, newest: &Arc<AtomicU64>, name: GroupName) -> Self {
+        Self {
+            hub,
+            newest: Arc::clone(newest),
+            hash: stable_hash(name.as_str()),
+            name,
+        }
     }
 }
 
 impl Lane {
-    pub(crate) fn new(
-        hub: Weak<Hub>,
-        newest: &Arc<AtomicU64>,
-        group: GroupName,
-        shard: ShardId,
-    ) -> Self {
+    pub(crate) fn new(group: &Arc<LaneGroup>, shard: ShardId) -> Self {
         Self {
-            hub,
-            newest: Arc::clone(newest),
-            key: LaneKey::of(&group, shard),
-            group,
+            group: Arc::clone(group),
             shard,
             here: AtomicBool::new(false),
-            state: Mutex::new(State {
-                version: None,
-                route: None,
-                hint: None,
-                used: false,
-                mending: false,
-                returned: VecDeque::new(),
-                held: VecDeque::new(),
-                held_bytes: 0,
-                refused: None,
-                pause: FIRST_PAUSE,
-                trouble: Time::ZERO,
-            }),
+            state: Mutex::default(),
         }
+    }
+
+    fn key(&self) -> LaneKey {
+        LaneKey::of_hashed(self.group.hash, self.shard)
+    }
+
+    fn hub(&self) -> Option<Arc<Hub>> {
+        self.group.hub.upgrade()
     }
 
     /// Whether messages for this shard may be delivered in this process at once.
@@ -190,9 +231,9 @@ impl Lane {
     /// Where messages go now.
     pub(crate) fn leads(self: &Arc<Self>) -> Leads {
         let mut state = self.state.lock();
-        let newest = Version::new(self.newest.load(Ordering::Acquire));
+        let newest = Version::new(self.group.newest.load(Ordering::Acquire));
         if state.version != Some(newest) {
-            let Some(hub) = self.hub.upgrade() else {
+            let Some(hub) = self.hub() else {
                 return Leads::Here;
             };
             self.look_up(&hub, &mut state);
@@ -209,9 +250,9 @@ impl Lane {
     /// Sends a message to the owner, or lets it wait until there is one.
     pub(crate) fn send(self: &Arc<Self>, mut draft: Draft<'_>) -> Result<RequestId, TellError> {
         let mut state = self.state.lock();
-        let newest = Version::new(self.newest.load(Ordering::Acquire));
+        let newest = Version::new(self.group.newest.load(Ordering::Acquire));
         if state.mending || state.version != Some(newest) {
-            let Some(hub) = self.hub.upgrade() else {
+            let Some(hub) = self.hub() else {
                 return Err(self.stopped(&draft));
             };
             self.look_up(&hub, &mut state);
@@ -226,7 +267,7 @@ impl Lane {
                 kind: draft.kind,
                 id: draft.id,
                 to: self.addressee(assignment),
-                lane: self.key,
+                lane: self.key(),
                 asker: draft.asking.map(|asking| asking.settle),
                 deadline: draft.asking.map(|asking| asking.deadline),
                 remaining: draft.asking.map_or(0, Asking::remaining),
@@ -237,7 +278,7 @@ impl Lane {
             state.used = true;
             return Ok(request);
         }
-        let Some(hub) = self.hub.upgrade() else {
+        let Some(hub) = self.hub() else {
             return Err(self.stopped(&draft));
         };
         self.hold(&hub, &mut state, draft)?;
@@ -278,8 +319,9 @@ impl Lane {
             payload: draft.payload.to_vec(),
         };
         let size = parcel.size();
-        if state.held.len() >= MOST_HELD
-            || (state.held_bytes + size > MOST_HELD_BYTES && !state.held.is_empty())
+        let detour = state.detour();
+        if detour.held.len() >= MOST_HELD
+            || (detour.held_bytes + size > MOST_HELD_BYTES && !detour.held.is_empty())
         {
             return Err(TellError::Overloaded {
                 kind: parcel.kind,
@@ -287,8 +329,8 @@ impl Lane {
                 capacity: MOST_HELD,
             });
         }
-        state.held_bytes += size;
-        state.held.push_back(parcel);
+        detour.held_bytes += size;
+        detour.held.push_back(parcel);
         self.begin_mending(hub, state);
         Ok(())
     }
@@ -331,7 +373,7 @@ impl Lane {
     pub(crate) fn owner_changed(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if state.used
-            && let Some(hub) = self.hub.upgrade()
+            && let Some(hub) = self.hub()
         {
             self.look_up(&hub, &mut state);
         }
@@ -339,8 +381,8 @@ impl Lane {
 
     /// Of two words about who owns the shard, the later. A newer map that names nobody has the last word: whoever was named may be gone.
     fn best<'a>(&self, map: &'a ShardMap, state: &'a State) -> Option<&'a Assignment> {
-        let hint = state.hint.as_ref();
-        match map.owner(&self.group, self.shard) {
+        let hint = state.hint();
+        match map.owner(&self.group.name, self.shard) {
             Some(owner) => {
                 let hint = hint.map(|hint| &hint.assignment);
                 let later = hint.filter(|hint| hint.epoch > owner.epoch);
@@ -363,7 +405,9 @@ impl Lane {
         }
         let link = (assignment.owner != hub.me.name).then(|| hub.link(&assignment.owner));
         self.here.store(false, Ordering::Release);
-        state.pause = FIRST_PAUSE;
+        if let Some(detour) = &mut state.detour {
+            detour.pause = FIRST_PAUSE;
+        }
         state.route = Some(Route { assignment, link });
     }
 
@@ -375,212 +419,47 @@ impl Lane {
 
     /// A message of this lane comes back: `owner` is who should have it instead, if that is known.
     pub(crate) fn returned(self: &Arc<Self>, parcel: Parcel, owner: Option<Assignment>) {
-        let Some(hub) = self.hub.upgrade() else {
+        let Some(hub) = self.hub() else {
             return;
         };
         let mut state = self.state.lock();
-        let newer = |known: &Option<Hint>, new: &Assignment| {
-            let known = known.as_ref();
-            known.is_none_or(|known| known.assignment.epoch < new.epoch)
-        };
-        if let Some(assignment) = owner.filter(|owner| newer(&state.hint, owner)) {
+        let refused = state.route.as_ref().map(|route| route.assignment.clone());
+        let now = hub.clock.now();
+        let detour = state.detour();
+        let known = detour.hint.as_ref().map(|hint| hint.assignment.epoch);
+        if let Some(assignment) =
+            owner.filter(|owner| known.is_none_or(|known| known < owner.epoch))
+        {
             let version = hub.map.load().version();
-            state.hint = Some(Hint {
+            detour.hint = Some(Hint {
                 assignment,
                 version,
             });
         }
-        state.refused = state.route.as_ref().map(|route| route.assignment.clone());
-        let now = hub.clock.now();
-        if now.saturating_since(state.trouble) > CALM {
-            state.pause = FIRST_PAUSE;
+        detour.refused = refused;
+        if now.saturating_since(detour.trouble) > CALM {
+            detour.pause = FIRST_PAUSE;
         }
-        state.trouble = now;
-        state.returned.push_back(parcel);
+        detour.trouble = now;
+        detour.returned.push_back(parcel);
         self.begin_mending(&hub, &mut state);
     }
 
     /// Takes an ask back that waits here, or has gone on from here.
     fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
         let mut state = self.state.lock();
-        if take_out(&mut state.returned, settle).is_some() {
-            return Withdrawn::Unsent;
-        }
-        if let Some(parcel) = take_out(&mut state.held, settle) {
-            state.held_bytes -= parcel.size();
-            return Withdrawn::Unsent;
+        if let Some(detour) = &mut state.detour {
+            if take_out(&mut detour.returned, settle).is_some() {
+                return Withdrawn::Unsent;
+            }
+            if let Some(parcel) = take_out(&mut detour.held, settle) {
+                detour.held_bytes -= parcel.size();
+                return Withdrawn::Unsent;
+            }
         }
         let link = state.route.as_ref().and_then(|route| route.link.clone());
         drop(state);
         link.map_or(Withdrawn::Sent, |link| link.withdraw(request, settle))
-    }
-
-    /// Brings a lane back into order.
-    async fn mend(self: Arc<Self>) {
-        loop {
-            let Some(hub) = self.hub.upgrade() else {
-                return;
-            };
-            let mut changed = hub.changed.subscribe();
-            self.expiring(&hub, self.settle(&hub)).await;
-            let pause = self.rest(&hub);
-            if pause.is_none() && self.flush(&hub) {
-                return;
-            }
-            let pause = pause.unwrap_or(LONGEST_PAUSE / 5);
-            let pausing = tokio::time::timeout(pause, changed.changed());
-            let _ = self.expiring(&hub, pausing).await;
-            self.state.lock().refused = None;
-        }
-    }
-
-    /// Does something while messages wait here, and ends those whose time is over meanwhile.
-    async fn expiring<T>(&self, hub: &Arc<Hub>, work: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(work);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut work => return done,
-                () = tokio::time::sleep(TICK) => self.expire(hub),
-            }
-        }
-    }
-
-    fn expire(&self, hub: &Arc<Hub>) {
-        let now = hub.clock.now();
-        let mut over = Vec::new();
-        let mut state = self.state.lock();
-        let State { returned, held, .. } = &mut *state;
-        for queue in [returned, held] {
-            for parcel in std::mem::take(queue) {
-                if parcel.is_over(now) {
-                    over.push(parcel);
-                } else {
-                    queue.push_back(parcel);
-                }
-            }
-        }
-        state.held_bytes = state.held.iter().map(Parcel::size).sum();
-        drop(state);
-        for parcel in over {
-            let error = parcel.no_owner();
-            parcel.fail(hub, error);
-        }
-    }
-
-    /// Hears what became of all that was sent on the old route.
-    async fn settle(&self, hub: &Arc<Hub>) {
-        let link = {
-            let state = self.state.lock();
-            let route = state.route.as_ref().filter(|_| state.used);
-            route.and_then(|route| route.link.clone())
-        };
-        let Some(link) = link else {
-            return;
-        };
-        // However long it takes: a connection that does not answer is ended by its heartbeats.
-        let unsent = loop {
-            if link.fence(&self.group, self.shard).await == Fenced::Judged {
-                break Vec::new();
-            }
-            // Those that were sent are lost, and their askers have been told; the rest never left, unless there is a
-            // connection again.
-            if let Some(unsent) = link.recall(hub, &self.group, self.shard) {
-                break unsent;
-            }
-        };
-        let mut state = self.state.lock();
-        state.returned.extend(unsent);
-        state.used = false;
-    }
-
-    /// How long to leave an owner alone that has just refused, while no other is known.
-    fn rest(&self, hub: &Arc<Hub>) -> Option<Duration> {
-        let mut state = self.state.lock();
-        let map = hub.map.load();
-        let best = self.best(&map, &state);
-        if best.is_none() || best != state.refused.as_ref() {
-            return None;
-        }
-        let pause = state.pause;
-        state.pause = (pause * 2).min(LONGEST_PAUSE);
-        Some(pause)
-    }
-
-    /// Sends all that waits to the present owner, in order. `false`: there is none, or it cannot take it all.
-    fn flush(self: &Arc<Self>, hub: &Arc<Hub>) -> bool {
-        let mut state = self.state.lock();
-        let map = hub.map.load();
-        let best = self.best(&map, &state).cloned();
-        state.version = Some(map.version());
-        match best {
-            Some(best) => self.take_route(hub, &mut state, best),
-            None => self.lose_route(&mut state),
-        }
-        let mut waiting = std::mem::take(&mut state.returned);
-        waiting.append(&mut state.held);
-        let now = hub.clock.now();
-        while let Some(parcel) = waiting.pop_front() {
-            if parcel.is_over(now) || parcel.is_lost(&hub.lease) {
-                let error = parcel.no_owner();
-                parcel.fail(hub, error);
-            } else if let Some(parcel) = self.forward(hub, &mut state, parcel, now) {
-                waiting.push_front(parcel);
-                break;
-            }
-        }
-        if !waiting.is_empty() && state.route.is_none() {
-            hub.wanted(&self.group, self.shard);
-        }
-        state.held_bytes = waiting.iter().map(Parcel::size).sum();
-        state.mending = !waiting.is_empty();
-        state.held = waiting;
-        !state.mending
-    }
-
-    /// Sends one message on the present route. It comes back if it cannot be taken yet.
-    fn forward(
-        &self,
-        hub: &Arc<Hub>,
-        state: &mut State,
-        parcel: Parcel,
-        now: Time,
-    ) -> Option<Parcel> {
-        let Some(route) = state.route.clone() else {
-            return Some(parcel);
-        };
-        let Some(link) = &route.link else {
-            return hub.deliver_here(parcel, route.assignment.epoch);
-        };
-        let mut parcel = parcel;
-        let message = Outgoing {
-            kind: parcel.kind,
-            id: &parcel.id,
-            to: self.addressee(&route.assignment),
-            lane: self.key,
-            asker: parcel.asker.as_ref(),
-            deadline: parcel.asker.as_ref().map(|_| parcel.deadline),
-            remaining: remaining(now, parcel.deadline),
-            options: &parcel.options,
-            payload: &parcel.payload,
-        };
-        let mut send = || link.send(&message, &mut parcel.ports);
-        let sent = match parcel.origin {
-            // After the end of the lease it waits in the outbox, as it would if it had not waited here.
-            Origin::Entity { .. } => for_entity(send),
-            Origin::Free => send(),
-        };
-        match sent {
-            Ok(_) => {
-                state.used = true;
-                None
-            }
-            Err(TellError::Congested { .. }) => Some(parcel),
-            Err(error) => {
-                parcel.fail(hub, error);
-                None
-            }
-        }
     }
 }
 
