@@ -4,10 +4,12 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{Arc, PoisonError, RwLock},
+    time::Duration,
 };
 
 use ostrakon_control::Caller;
 use ostrakon_core::NodeName;
+use tokio::sync::watch;
 
 pub(crate) type OnCaller = Arc<dyn Fn(Caller) + Send + Sync>;
 pub(crate) type OnCall =
@@ -16,7 +18,7 @@ pub(crate) type OnCall =
 #[derive(Default)]
 pub(crate) struct Hooks {
     on_caller: RwLock<Option<OnCaller>>,
-    on_call: RwLock<Option<OnCall>>,
+    on_call: watch::Sender<Option<OnCall>>,
 }
 
 impl Hooks {
@@ -28,7 +30,7 @@ impl Hooks {
     }
 
     pub(crate) fn set_on_call(&self, hook: OnCall) {
-        *self.on_call.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+        self.on_call.send_replace(Some(hook));
     }
 
     pub(crate) fn on_caller(&self) -> Option<OnCaller> {
@@ -38,10 +40,10 @@ impl Hooks {
             .clone()
     }
 
-    pub(crate) fn on_call(&self) -> Option<OnCall> {
-        self.on_call
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// Who answers calls, for whom a peer that is just starting may have to be waited for.
+    pub(crate) async fn on_call(&self, within: Duration) -> Option<OnCall> {
+        let mut hook = self.on_call.subscribe();
+        let there = tokio::time::timeout(within, hook.wait_for(Option::is_some)).await;
+        there.ok()?.ok()?.clone()
     }
 }

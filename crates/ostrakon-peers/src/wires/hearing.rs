@@ -1,6 +1,6 @@
 //! What other peers say, and to whom it goes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ostrakon_control::{Framed, Mouth, PeerWords, Words};
 use ostrakon_core::{Address, NodeName, TopologyInput};
@@ -8,6 +8,9 @@ use tokio::sync::mpsc;
 
 use super::{ANSWERING, Wires};
 use crate::topology_task::News;
+
+/// How long a call waits for a peer that has just come in to answer it: its first calls come before it has opened its log.
+const STARTING: Duration = Duration::from_secs(1);
 
 /// What another peer has said.
 pub(super) struct Heard {
@@ -57,14 +60,14 @@ impl Wires {
 
     /// Whoever gets no answer asks again.
     fn answer(&self, from: NodeName, mouth: Mouth<PeerWords>, call: u64, request: Vec<u8>) {
-        let Some(hook) = self.0.hooks.on_call() else {
-            return tracing::debug!(%from, "a call is not answered: nobody here answers calls yet");
-        };
         let Ok(place) = Arc::clone(&self.0.answering).try_acquire_owned() else {
             return tracing::warn!(%from, most = ANSWERING, "a call is not answered: there are too many");
         };
         let wires = self.clone();
         tokio::spawn(async move {
+            let Some(hook) = wires.0.hooks.on_call(STARTING).await else {
+                return tracing::debug!(%from, "a call is not answered: nobody here answers calls yet");
+            };
             let response = hook(from.clone(), request).await;
             match Framed::new(&PeerWords::Answer { call, response }) {
                 Ok(frame) if frame.size() <= PeerWords::MOST => wires.put(&mouth, &frame),

@@ -48,6 +48,21 @@ async fn calls_are_answered_in_both_directions_and_in_any_number() {
     }
 }
 
+/// As when it has come in and not opened its log yet.
+#[tokio::test]
+async fn a_call_waits_for_a_peer_that_is_about_to_answer() {
+    let peers = cluster(&["a", "b"]).await;
+    let (wires, to) = (peers[0].wires().clone(), address(&peers[1]));
+    let call = tokio::spawn(async move { wires.call(&to, vec![1], SOON).await });
+    // The answer to this one comes behind it on the same wire: it has arrived by then.
+    peers[0].on_call(|_, request| async move { request });
+    let back = address(&peers[0]);
+    peers[1].call(&back, vec![2], SOON).await.unwrap();
+    assert!(!call.is_finished());
+    echo(&peers[1]);
+    assert_eq!(call.await.unwrap(), Ok(b"a\x01".to_vec()));
+}
+
 #[tokio::test]
 async fn a_call_that_nobody_answers_fails_as_soon_as_that_is_known() {
     let mut peers = cluster(&["a", "b"]).await;
