@@ -1,7 +1,7 @@
 //! The control connection: heartbeats, on a socket of their own, so that no user traffic is ever before them.
 //!
 //! Whoever opened the session's data connection opens this one, too. Both sides send; whatever is heard proves that the other
-//! node runs. Silence is judged by the data connection's task, which ends the session.
+//! node runs. Silence is judged by the [watch](super::watch), which ends the session.
 
 use std::{
     sync::{Arc, Weak},
