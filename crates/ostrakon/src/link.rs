@@ -1,6 +1,7 @@
 //! `Link`: everything between this node and one other node.
 //!
 //! ```text
+//!      ┌──────── Pen ────────────────────────────┐              an ask that is the only one under way
 //!   senders ─▶ Outbox ─▶ Connection (one task) ─▶ socket        messages, answers, streams
 //!   askers  ◀─ Requests ◀─┘    └─▶ Host::arrive                 (what arrives is handled by that task if it can be)
 //!                          Control (one task) ──▶ its own socket  heartbeats
@@ -27,6 +28,7 @@ mod listener;
 mod outbox;
 mod outgoing;
 mod parcel;
+mod pen;
 mod replying;
 mod requests;
 mod session;

@@ -55,8 +55,8 @@ pub(crate) struct Connection {
     now: Option<Time>,
     /// Lanes of which something was sent back, until the other side has noticed.
     refusing: BTreeSet<(GroupName, ShardId)>,
-    /// How many askers the last batch of answers has woken: they are likely to send something next.
-    woken: usize,
+    /// How many askers were answered, until the outbox knows.
+    answered: usize,
     lingered: bool,
     /// Waits for the lease, if what entities have sent is held back.
     suspended: Wait,
@@ -77,7 +77,7 @@ impl Connection {
             whole: None,
             now: None,
             refusing: BTreeSet::new(),
-            woken: 0,
+            answered: 0,
             lingered: false,
             suspended: Wait::default(),
         }
@@ -181,13 +181,15 @@ impl Connection {
     fn take(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let mut state = self.link.state.lock();
         self.check_cut(&mut state)?;
+        state.outbox.answered += std::mem::take(&mut self.answered);
         if state.outbox.is_empty() {
             state.outbox.parked = true;
             return Ok(false);
         }
         // Askers that were just answered tend to ask again at once: wait for them, but never longer than it takes to let
         // the tasks run that are ready.
-        if state.outbox.frames > 0 && state.outbox.frames < self.woken && !self.lingered {
+        let outbox = &state.outbox;
+        if outbox.frames > 0 && outbox.frames < outbox.answered && !self.lingered {
             self.lingered = true;
             state.outbox.parked = false;
             drop(state);
@@ -198,13 +200,14 @@ impl Connection {
             Poll::Ready(()) => state.outbox.let_go(),
             Poll::Pending => state.outbox.hold_back(),
         }
-        let frames = state.outbox.frames;
-        state.outbox.take(&mut self.writing);
-        drop(state);
+        let before = state.outbox.frames;
+        self.written = state.outbox.take(&mut self.writing);
         if self.writing.is_empty() {
             return Ok(false);
         }
-        self.woken = 0;
+        let frames = before - state.outbox.frames;
+        state.outbox.answered = 0;
+        drop(state);
         self.lingered = false;
         self.hub.counts.wrote(frames);
         Ok(true)
@@ -272,6 +275,10 @@ impl Connection {
 
     /// The last words on a connection, and what must be told to those who waited for it.
     pub(crate) async fn finish(mut self, end: &End) {
+        if self.writing.is_empty() {
+            let outbox = &mut self.link.state.lock().outbox;
+            self.written = outbox.take_begun(&mut self.writing);
+        }
         let says_why = match end {
             End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Silent | End::Replaced => true,
             End::Closed | End::Goodbye(_) | End::Io(_) | End::NotReading | End::NoControl => false,
@@ -307,7 +314,7 @@ impl Connection {
                 if self.hub.lease.is_over() {
                     outbox.hold_back();
                 }
-                outbox.take_all(&mut self.writing);
+                self.written = outbox.take_all(&mut self.writing);
             }
             if self.writing.is_empty() {
                 return Ok(());

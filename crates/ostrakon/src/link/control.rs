@@ -29,7 +29,7 @@ pub(crate) async fn dial(hub: Weak<Hub>, link: Arc<Link>, session: u64, their_se
     let dialed = supervisor::dial_for(&strong, &link, Purpose::Control, their_session).await;
     drop(strong);
     match dialed {
-        Ok((secured, _)) => serve(hub, link, session, secured.wire).await,
+        Ok(dialed) => serve(hub, link, session, dialed.wire).await,
         Err(error) => {
             tracing::warn!(peer = %link.peer, %error, "no control connection");
             link.cut(session, End::NoControl);

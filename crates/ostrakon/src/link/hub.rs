@@ -61,7 +61,7 @@ pub(crate) struct Hub {
     version: Arc<AtomicU64>,
     /// The version of the map, for those who wait for the next.
     pub(crate) changed: watch::Sender<Version>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: Arc<Counts>,
     pub(crate) address: SocketAddr,
     actors: Arc<Actors>,
     lanes: BTreeMap<GroupName, Lanes>,
@@ -130,7 +130,7 @@ impl Hub {
                 version: Arc::clone(&version),
                 changed: watch::Sender::new(map.version()),
                 map: ArcSwap::from_pointee(map),
-                counts: Counts::new(&me.name),
+                counts: Arc::new(Counts::new(&me.name)),
                 me,
                 limits,
                 security,

@@ -17,6 +17,7 @@ use tokio::{
 use super::{
     Hub, Link, Phase, control,
     handshake::{self, HandshakeError, Hello, Purpose, Refusal},
+    pen::Pen,
     supervisor::{Established, Opened},
 };
 
@@ -84,6 +85,7 @@ enum Accepted {
 }
 
 async fn meet(hub: &Arc<Hub>, stream: TcpStream) -> Result<Accepted, HandshakeError> {
+    let pen = Pen::of(hub, &stream);
     let mut secured = hub.security.accept(stream).await?;
     let judged = match handshake::read_hello(&mut secured.wire).await? {
         Ok(hello) => judge(hub, &hello, secured.identity.as_ref())
@@ -105,6 +107,7 @@ async fn meet(hub: &Arc<Hub>, stream: TcpStream) -> Result<Accepted, HandshakeEr
         Met::Greeting(greeting) => {
             let established = Established {
                 wire: secured.wire,
+                pen,
                 session,
                 turn,
                 incarnation: Incarnation::new(hello.incarnation),

@@ -36,10 +36,15 @@ pub(crate) struct Outbox {
     unread: u64,
     /// Which of the frames come from entities whose lease can end.
     acts: Acts,
+    /// The frame that its sender has begun to write, and how much of it has gone out. The connection writes the rest before all else.
+    begun: Vec<u8>,
+    begun_written: usize,
     /// The connection has found nothing to write and wants to be woken.
     pub(crate) parked: bool,
     /// How many frames `ready` holds.
     pub(crate) frames: usize,
+    /// How many askers were answered since something was last sent: they are likely to send something next.
+    pub(crate) answered: usize,
 }
 
 struct Large {
@@ -85,7 +90,7 @@ impl Outbox {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.large.is_empty()
+        self.ready.is_empty() && self.large.is_empty() && self.begun.is_empty()
     }
 
     /// Forgets the ordinary frames if all of them have been taken back: nobody needs a connection for those. Only while nothing is being
@@ -159,10 +164,48 @@ impl Outbox {
         lane != LaneKey::None && self.behind.contains_key(&lane)
     }
 
-    /// Takes what is to be written next into the empty `buffer`: all that is ready, and one part of a large frame.
-    /// What was taken before has been written completely.
-    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) {
+    /// The frame that was just put in, if the connection is at rest, nobody is expected to send something along with it, and no entity has
+    /// sent it whose lease can end: then its sender may write it.
+    pub(crate) fn alone(&self) -> Option<&[u8]> {
+        let is_alone =
+            self.parked && self.frames == 1 && self.acts.are_none_ready() && self.answered <= 1;
+        is_alone.then_some(&self.ready)
+    }
+
+    /// The sender of the frame that is alone has written so many bytes of it. `false`: the connection has to write the rest.
+    pub(crate) fn sent_alone(&mut self, bytes: usize) -> bool {
+        debug_assert!(self.alone().is_some() && bytes <= self.ready.len());
+        if bytes == 0 {
+            return false;
+        }
+        let is_all = bytes == self.ready.len();
+        self.base += self.ready.len() as u64;
+        self.frames = 0;
+        self.answered = 0;
+        if is_all {
+            self.ready.clear();
+        } else {
+            std::mem::swap(&mut self.begun, &mut self.ready);
+            self.begun_written = bytes;
+        }
+        is_all
+    }
+
+    /// Takes the frame that its sender has begun to write into the empty `buffer`, and says how much of it has gone out.
+    pub(crate) fn take_begun(&mut self, buffer: &mut Vec<u8>) -> usize {
         debug_assert!(buffer.is_empty());
+        std::mem::swap(buffer, &mut self.begun);
+        std::mem::take(&mut self.begun_written)
+    }
+
+    /// Takes what is to be written next into the empty `buffer`: all that is ready, and one part of a large frame. What was taken before
+    /// has been written completely. Returns how much of it has gone out already: nothing, unless its sender has begun to write it.
+    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) -> usize {
+        debug_assert!(buffer.is_empty());
+        if !self.begun.is_empty() {
+            self.parked = false;
+            return self.take_begun(buffer);
+        }
         self.drop_finished();
         self.base += self.ready.len() as u64;
         self.frames = 0;
@@ -179,12 +222,13 @@ impl Outbox {
             large.sent = end;
         }
         self.parked = buffer.is_empty();
+        0
     }
 
     /// Takes what is to be written next, however much of it is unread: these are the last words.
-    pub(crate) fn take_all(&mut self, buffer: &mut Vec<u8>) {
+    pub(crate) fn take_all(&mut self, buffer: &mut Vec<u8>) -> usize {
         self.unread = 0;
-        self.take(buffer);
+        self.take(buffer)
     }
 
     fn drop_finished(&mut self) {

@@ -8,7 +8,7 @@ use ostrakon_core::Time;
 use smallvec::SmallVec;
 
 use super::{
-    Link, State,
+    Link, Phase, Session, State,
     frame::{self, Addressee, NewMessage, PortTag, RequestId},
     outbox::{LaneKey, Spot},
     requests::{Asker, AskerId, Request, asker_id},
@@ -59,7 +59,12 @@ impl Link {
         let request = state.enter(self, message, ports);
         let deadline = message.deadline;
         let is_earlier = deadline.is_some_and(|deadline| state.requests.note_deadline(deadline));
-        self.wake(state);
+        // Only whoever waits for an answer writes alone: whoever does not may have more to send at once.
+        if message.asker.is_some() && state.write_alone() {
+            drop(state);
+        } else {
+            self.wake(state);
+        }
         if is_earlier {
             self.expiry.notify_one();
         }
@@ -96,6 +101,22 @@ impl State {
             }
         }
         request
+    }
+
+    /// Lets the sender of the only message that is under way write it itself: nothing could go out with it, so the connection's task need
+    /// not run for it. `false`: it has to.
+    fn write_alone(&mut self) -> bool {
+        if self.requests.len() > 1 {
+            return false;
+        }
+        let Phase::Up(session @ Session { cut: None, .. }) = &self.phase else {
+            return false;
+        };
+        let (Some(frame), Some(pen)) = (self.outbox.alone(), session.pen.upgrade()) else {
+            return false;
+        };
+        let written = pen.write(frame);
+        self.outbox.sent_alone(written)
     }
 
     /// Enters what a message asks for: the ask itself, whose number is returned, and the replies inside it.

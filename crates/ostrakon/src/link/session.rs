@@ -9,7 +9,9 @@ use std::{
 
 use ostrakon_core::Incarnation;
 
-use super::{Link, Phase, State, connection::End, frame::RequestId, guest::Guest, outbox::Spot};
+use super::{
+    Link, Phase, State, connection::End, frame::RequestId, guest::Guest, outbox::Spot, pen::Pen,
+};
 use crate::{AskError, stream::Credit};
 
 /// One connection's worth of memory.
@@ -23,10 +25,12 @@ pub(super) struct Session {
     pub(super) controlled: bool,
     /// Ordered to end.
     pub(super) cut: Option<End>,
+    /// Writes beside the connection, as long as that lives and the wire allows it.
+    pub(super) pen: Weak<Pen>,
 }
 
 impl Session {
-    pub(super) fn new(number: u64, incarnation: Incarnation) -> Self {
+    pub(super) fn new(number: u64, incarnation: Incarnation, pen: Weak<Pen>) -> Self {
         Self {
             number,
             incarnation,
@@ -34,6 +38,7 @@ impl Session {
             streams: BTreeMap::new(),
             controlled: false,
             cut: None,
+            pen,
         }
     }
 }

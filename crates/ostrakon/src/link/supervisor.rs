@@ -11,7 +11,7 @@ use std::{
 };
 
 use ostrakon_core::{Incarnation, NodeName};
-use ostrakon_tls::{Secured, Wire};
+use ostrakon_tls::Wire;
 use tokio::{
     net::TcpStream,
     sync::{OwnedSemaphorePermit, mpsc},
@@ -23,6 +23,7 @@ use super::{
     control,
     frame::Addressee,
     handshake::{self, HandshakeError, Purpose},
+    pen::Pen,
     watch,
 };
 use crate::TellError;
@@ -30,6 +31,7 @@ use crate::TellError;
 /// A connection that both sides have agreed on.
 pub(crate) struct Established {
     pub(crate) wire: Box<dyn Wire>,
+    pub(crate) pen: Option<Pen>,
     /// Our number for it.
     pub(crate) session: u64,
     pub(crate) turn: u64,
@@ -229,10 +231,10 @@ fn pause(limits: &super::Limits, failures: u32) -> Duration {
 
 async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, HandshakeError> {
     let latest = link.latest_turn();
-    let (mut secured, welcome) = dial_for(hub, link, Purpose::Data, latest).await?;
-    secured.identity = None;
+    let Dialed { wire, pen, welcome } = dial_for(hub, link, Purpose::Data, latest).await?;
     Ok(Established {
-        wire: secured.wire,
+        wire,
+        pen,
         session: hub.next_session(),
         turn: welcome.turn,
         incarnation: Incarnation::new(welcome.incarnation),
@@ -244,21 +246,33 @@ async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, Handshake
     })
 }
 
+/// A connection that the other side has agreed on.
+pub(crate) struct Dialed {
+    pub(crate) wire: Box<dyn Wire>,
+    pen: Option<Pen>,
+    welcome: handshake::Welcome,
+}
+
 pub(crate) async fn dial_for(
     hub: &Arc<Hub>,
     link: &Arc<Link>,
     purpose: Purpose,
     session: u64,
-) -> Result<(Secured, handshake::Welcome), HandshakeError> {
+) -> Result<Dialed, HandshakeError> {
     let most = hub.limits.handshake;
     let dialing = async {
         let address = resolve(hub, link).await?;
         let stream = TcpStream::connect(address).await?;
+        let pen = Pen::of(hub, &stream);
         let mut secured = hub.security.connect(stream).await?;
         let welcome = handshake::dial(&hub.me, &mut secured, &link.peer, purpose, session)
             .await
             .map_err(HandshakeError::named)?;
-        Ok((secured, welcome))
+        Ok(Dialed {
+            wire: secured.wire,
+            pen,
+            welcome,
+        })
     };
     tokio::time::timeout(most, dialing)
         .await
@@ -293,6 +307,7 @@ async fn live(
     let rank = established.rank(link);
     let Established {
         wire,
+        pen,
         session,
         turn: _,
         incarnation,
@@ -301,7 +316,9 @@ async fn live(
         place: _place,
     } = established;
     link.state.lock().latest = Some(rank);
-    begin(hub, link, session, incarnation, message);
+    let pen = pen.map(Arc::new);
+    let weak = pen.as_ref().map_or_else(Weak::new, Arc::downgrade);
+    begin(hub, link, Session::new(session, incarnation, weak), message);
     tracing::info!(peer = %link.peer, %incarnation, ?opened, "connected");
     hub.peer_is_up(&link.peer);
     let heartbeats = match opened {
@@ -331,7 +348,8 @@ async fn live(
         connection.poll(cx).map(|end| (end, None))
     })
     .await;
-    drop((heartbeats, watch));
+    // From now on the connection alone writes, and these are its last words.
+    drop((heartbeats, watch, pen));
     connection.finish(&end).await;
     (end, replaced_by)
 }
@@ -344,13 +362,13 @@ impl Drop for AbortOnDrop {
     }
 }
 
-fn begin(hub: &Hub, link: &Link, session: u64, incarnation: Incarnation, message: usize) {
+fn begin(hub: &Hub, link: &Link, session: Session, message: usize) {
     let most = message.min(link.limits.message);
     link.most.store(most, std::sync::atomic::Ordering::Relaxed);
     link.heard_now();
     link.stuck_since(None);
     let mut state = link.state.lock();
-    state.phase = Phase::Up(Session::new(session, incarnation));
+    state.phase = Phase::Up(session);
     // What waited may be more than this peer accepts.
     let super::State {
         outbox, requests, ..

@@ -42,6 +42,8 @@ use crate::cluster::{Cluster, SOON, builder};
 const USUAL_SEEDS: [u64; 2] = [1, 2];
 const USUAL_ASKS: u64 = 10_000;
 const CALLERS_PER_NODE: u32 = 32;
+/// Of one caller per node, which has to wait for each answer.
+const LONELY_ASKS: u64 = 1_000;
 const ENTITIES_PER_NODE: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,6 +85,18 @@ async fn every_outcome_is_true_when_bits_flip_under_tls() {
     }
 }
 
+/// Whoever is alone writes to the connection itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_outcome_is_true_for_a_lonely_caller() {
+    for seed in seeds() {
+        let mut arena = Arena::open(seed, Chaos::cutting, Security::plaintext).await;
+        (arena.callers_per_node, arena.asks) = (1, LONELY_ASKS);
+        let (tally, done) = arena.play().await;
+        assert!(done.cuts > 0);
+        assert!(tally.share_of_replies() > 0.25, "{tally:?}");
+    }
+}
+
 fn seeds() -> Vec<u64> {
     from_environment("OSTRAKON_CHAOS_SEED").map_or_else(|| USUAL_SEEDS.to_vec(), |seed| vec![seed])
 }
@@ -99,6 +113,8 @@ struct Arena {
     cluster: Cluster,
     proxies: [Proxy; 2],
     log: Log,
+    callers_per_node: u32,
+    asks: u64,
 }
 
 impl Arena {
@@ -130,6 +146,8 @@ impl Arena {
             cluster,
             proxies,
             log,
+            callers_per_node: CALLERS_PER_NODE,
+            asks: USUAL_ASKS,
         }
     }
 
@@ -162,8 +180,9 @@ impl Arena {
 
     /// Half of them on each node, all for entities on the other one.
     fn callers(&self) -> impl Iterator<Item = Caller> + '_ {
-        let asks = from_environment("OSTRAKON_CHAOS_ASKS").unwrap_or(USUAL_ASKS);
-        (0..2 * CALLERS_PER_NODE).map(move |number| {
+        let asks = from_environment("OSTRAKON_CHAOS_ASKS").unwrap_or(self.asks);
+        let callers = 2 * self.callers_per_node;
+        (0..callers).map(move |number| {
             let (from, to) = match number % 2 {
                 0 => (0, 1),
                 _ => (1, 0),
@@ -172,7 +191,7 @@ impl Arena {
                 number,
                 node: self.cluster.nodes[from].clone(),
                 entities: self.entities_on(to),
-                asks: asks.div_ceil(u64::from(2 * CALLERS_PER_NODE)),
+                asks: asks.div_ceil(u64::from(callers)),
                 dice: fastrand::Rng::with_seed(self.seed << 32 | u64::from(number)),
                 last: 0,
             }

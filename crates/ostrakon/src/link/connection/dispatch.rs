@@ -75,7 +75,7 @@ impl Connection {
     }
 
     fn answer(&mut self, request: RequestId, bytes: &[u8]) {
-        self.woken += 1;
+        self.answered += 1;
         let Some(request) = self.link.finish(request) else {
             self.hub.counts.late_answer();
             return;
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     fn fault(&mut self, request: RequestId, fault: &Fault<'_>) {
-        self.woken += 1;
+        self.answered += 1;
         let Some(request) = self.link.finish(request) else {
             return;
         };
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     fn item(&mut self, request: RequestId, bytes: &[u8]) -> Result<(), End> {
-        self.woken += 1;
+        self.answered += 1;
         let Some(Port::Items(port)) = self.link.stream_port(request) else {
             // The consumer has said that it is gone, but perhaps before the producer was there.
             self.sign(LaneKey::None, |out| frame::put_cancel(out, request));
@@ -155,7 +155,7 @@ impl Connection {
     }
 
     fn end_of_stream(&mut self, request: RequestId, how: EndOfStream) {
-        self.woken += 1;
+        self.answered += 1;
         let Some(port) = self.link.finish(request).and_then(|request| request.port) else {
             return;
         };

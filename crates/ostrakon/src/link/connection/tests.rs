@@ -1,10 +1,11 @@
-//! A write that fails after a part of it has gone out: what may have been sent is never sent again. And what wakes a connection.
+//! A write that fails after a part of it has gone out: what may have been sent is never sent again. What wakes a connection, and what
+//! goes out without it.
 
 use std::{
     io,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -13,7 +14,7 @@ use std::{
 use ostrakon_core::{EntityId, Epoch, Incarnation, NodeName, ShardGroup, ShardId};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
-    net::TcpListener,
+    net::{TcpListener, TcpSocket, TcpStream},
 };
 
 use super::{Connection, End};
@@ -23,8 +24,9 @@ use crate::{
     clock::Clock,
     link::{
         Hub, HubParts, Limits, Link, Me, NOT_STUCK, Outgoing, Phase, Session,
-        frame::{self, Addressee},
+        frame::{self, Addressee, Frame},
         outbox::LaneKey,
+        pen::Pen,
     },
     reply::{Settle, Slot},
     topology::Topology,
@@ -86,11 +88,15 @@ pub(in crate::link) async fn connected() -> (Arc<Hub>, Arc<Link>) {
     let hub = Hub::new(parts, address);
     let (link, _) = Link::new(&hub, NodeName::new("b").unwrap());
     link.heard_now();
-    link.state.lock().phase = Phase::Up(Session::new(SESSION, Incarnation::new(1)));
+    link.state.lock().phase = Phase::Up(Session::new(SESSION, Incarnation::new(1), Weak::new()));
     (hub, link)
 }
 
 fn ask(link: &Arc<Link>) -> Arc<Slot<u64>> {
+    ask_with(link, b"anything")
+}
+
+fn ask_with(link: &Arc<Link>, payload: &[u8]) -> Arc<Slot<u64>> {
     let slot = Slot::<u64>::new();
     let asker: Arc<dyn Settle> = Arc::clone(&slot) as Arc<dyn Settle>;
     let message = Outgoing {
@@ -105,7 +111,7 @@ fn ask(link: &Arc<Link>) -> Arc<Slot<u64>> {
         deadline: None,
         remaining: 1000,
         options: &[],
-        payload: b"anything",
+        payload,
     };
     link.send(&message, &mut Ports::new()).unwrap();
     slot
@@ -142,6 +148,13 @@ async fn a_failed_write_of_the_last_words_is_unknown_as_well() {
 #[derive(Default)]
 struct Wakes(AtomicUsize);
 
+impl Wakes {
+    /// How often since somebody last wanted to know.
+    fn take(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -157,7 +170,7 @@ async fn a_connection_is_woken_by_others_and_not_by_its_own_answers() {
     let wakes = Arc::<Wakes>::default();
     let waker = Waker::from(Arc::clone(&wakes));
     let mut cx = Context::from_waker(&waker);
-    let woken = || wakes.0.swap(0, Ordering::Relaxed);
+    let woken = || wakes.take();
     assert!(connection.poll(&mut cx).is_pending());
     woken();
 
@@ -201,4 +214,108 @@ async fn a_connection_says_since_when_the_other_side_takes_nothing() {
         assert!(connection.poll(&mut cx).is_pending());
     }
     assert!(connection.writing.is_empty());
+}
+
+/// A connection over a socket that takes little at once, the other end of it, and the pen of its senders.
+async fn with_pen(hub: &Arc<Hub>, link: &Arc<Link>) -> (Connection, TcpStream, Arc<Pen>) {
+    let small = || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_send_buffer_size(4096).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket
+    };
+    let listening = small();
+    listening.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listening.listen(1).unwrap();
+    let near = small().connect(listener.local_addr().unwrap());
+    let (near, far) = tokio::join!(near, listener.accept());
+    let near = near.unwrap();
+    let pen = Arc::new(Pen::of(hub, &near).unwrap());
+    let mut state = link.state.lock();
+    state.session(SESSION).unwrap().pen = Arc::downgrade(&pen);
+    drop(state);
+    let connection = Connection::new(hub, link, SESSION, Box::new(near));
+    (connection, far.unwrap().0, pen)
+}
+
+/// Reads one message and says what it has brought.
+async fn payload(far: &mut TcpStream, size: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while frame::length(&bytes).is_none_or(|length| bytes.len() < length) {
+        assert!(far.read_buf(&mut bytes).await.unwrap() > 0, "it has ended");
+    }
+    let Ok(Frame::Message(message)) = Frame::read(frame::body(&bytes)) else {
+        panic!("not a message");
+    };
+    assert_eq!(message.payload.len(), size);
+    message.payload.to_vec()
+}
+
+/// A connection at rest.
+async fn at_rest(wakes: &Arc<Wakes>) -> (Arc<Link>, Connection, TcpStream, Arc<Pen>) {
+    let (hub, link) = connected().await;
+    let (mut connection, far, pen) = with_pen(&hub, &link).await;
+    poll_once(&mut connection, wakes);
+    (link, connection, far, pen)
+}
+
+fn poll_once(connection: &mut Connection, wakes: &Arc<Wakes>) {
+    let waker = Waker::from(Arc::clone(wakes));
+    let polled = connection.poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+}
+
+#[tokio::test]
+async fn the_only_ask_under_way_goes_out_without_the_connection() {
+    let wakes = Arc::<Wakes>::default();
+    let (link, mut connection, mut far, _pen) = at_rest(&wakes).await;
+    let alone = ask_with(&link, b"alone");
+    assert_eq!(payload(&mut far, 5).await, b"alone");
+    assert_eq!(wakes.take(), 0);
+    let not_alone = ask_with(&link, b"not alone");
+    assert_eq!(wakes.take(), 1);
+    poll_once(&mut connection, &wakes);
+    assert_eq!(payload(&mut far, 9).await, b"not alone");
+    connection.finish(&End::Closed).await;
+    assert_eq!((alone.take(), not_alone.take()), (lost(), lost()));
+    assert!(!link.has_work(), "it waits to be sent again");
+}
+
+/// More than a socket takes at once.
+static LONG: [u8; 48 * 1024] = [7; 48 * 1024];
+
+#[tokio::test]
+async fn what_a_sender_has_begun_the_connection_ends() {
+    let wakes = Arc::<Wakes>::default();
+    let (link, mut connection, mut far, _pen) = at_rest(&wakes).await;
+    let _asked = ask_with(&link, &LONG);
+    assert_eq!(wakes.take(), 1, "somebody has to write the rest");
+    let end = std::future::poll_fn(|cx| connection.poll(cx));
+    tokio::select! {
+        end = end => panic!("{end}"),
+        read = payload(&mut far, LONG.len()) => assert!(read == LONG),
+    }
+}
+
+#[tokio::test]
+async fn what_a_sender_has_begun_waits_for_the_next_connection_if_this_one_ends() {
+    let wakes = Arc::<Wakes>::default();
+    let (link, connection, mut far, pen) = at_rest(&wakes).await;
+    let asked = ask_with(&link, &LONG);
+    connection.finish(&End::Closed).await;
+    drop(pen);
+    let mut sent = Vec::new();
+    far.read_to_end(&mut sent).await.unwrap();
+    assert!((1..LONG.len()).contains(&sent.len()), "it was not begun");
+    assert_eq!(asked.take(), None, "nobody can have handled it");
+    assert!(link.has_work());
+}
+
+#[tokio::test]
+async fn nobody_writes_to_a_connection_that_ends() {
+    let wakes = Arc::<Wakes>::default();
+    let (link, _connection, _far, _pen) = at_rest(&wakes).await;
+    link.cut(SESSION, End::RunOver);
+    let _asked = ask(&link);
+    assert!(link.state.lock().outbox.waiting() > 0);
 }

@@ -47,6 +47,10 @@ impl Acts {
         }
     }
 
+    pub(super) fn are_none_ready(&self) -> bool {
+        self.ready.is_empty()
+    }
+
     /// All that is ready was taken.
     pub(super) fn taken(&mut self) {
         self.taken.clear();
@@ -191,6 +195,20 @@ mod tests {
         assert_eq!(taken(&mut outbox), [4]);
         outbox.let_go();
         assert_eq!(taken(&mut outbox), [2]);
+    }
+
+    #[test]
+    fn what_entities_say_is_not_written_before_the_lease_was_looked_at() {
+        let mut outbox = Outbox {
+            parked: true,
+            ..Outbox::default()
+        };
+        act(&mut outbox, LANE, 1);
+        assert_eq!(outbox.alone(), None);
+        outbox.hold_back();
+        assert_eq!(taken(&mut outbox), NOTHING);
+        put(&mut outbox, LANE, 2);
+        assert_eq!(outbox.alone(), None, "it waits behind the entity's");
     }
 
     #[test]

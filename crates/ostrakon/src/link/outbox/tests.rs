@@ -66,11 +66,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Sort::Answer),
         1 => Just(Sort::Fence)
     ];
-    let size = prop_oneof![8 => 0..100_usize, 2 => PART - 100..PART + 10, 2 => PART..12 * PART];
-    let bytes = prop_oneof![Just(usize::MAX), 0..200_usize, 0..3 * PART];
+    let size = || prop_oneof![8 => 0..100_usize, 2 => PART - 100..PART + 10, 2 => PART..12 * PART];
+    let bytes = || prop_oneof![Just(usize::MAX), 0..200_usize, 0..3 * PART];
     prop_oneof![
-        8 => (lane(), sort, size).prop_map(|(lane, sort, size)| Op::Push { lane, sort, size }),
-        6 => bytes.prop_map(Op::Write),
+        8 => (lane(), sort, size()).prop_map(|(lane, sort, size)| Op::Push { lane, sort, size }),
+        4 => (lane(), size(), bytes()).prop_map(|(lane, size, bytes)| Op::Send { lane, size, bytes }),
+        6 => bytes().prop_map(Op::Write),
         2 => prop_oneof![Just(u64::MAX), 0..100_000_u64].prop_map(Op::Acknowledge),
         2 => any::<bool>().prop_map(|noticed| Op::Lose { noticed }),
         1 => Just(Op::Leave),
@@ -108,6 +109,45 @@ fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
         write_frame(out, 2, 3, Sort::Message, 10)
     });
     assert!((1..PART).contains(&take(&mut outbox)), "others do not wait");
+}
+
+#[test]
+fn what_a_sender_has_begun_the_connection_ends_before_all_else() {
+    let at_rest = Op::Write(usize::MAX);
+    let send = |bytes| Op::Send {
+        lane: 2,
+        size: 10,
+        bytes,
+    };
+    let behind = Op::Push {
+        lane: 2,
+        sort: Sort::Message,
+        size: 10,
+    };
+    let all = [at_rest.clone(), send(usize::MAX), send(usize::MAX)];
+    assert!(run(&all).contains("sent alone"));
+    let rest = [at_rest.clone(), send(5), behind.clone(), Op::Write(3)];
+    assert!(run(&rest).is_superset(&["begun alone", "the rest"].into()));
+    let lost = [at_rest, send(5), behind, Op::Lose { noticed: true }];
+    assert!(run(&lost).is_superset(&["begun alone", "lost within a write"].into()));
+}
+
+#[test]
+fn nobody_writes_alone_while_others_are_likely_to_send_something_too() {
+    let mut outbox = Outbox {
+        parked: true,
+        answered: 2,
+        ..Outbox::default()
+    };
+    let push = |outbox: &mut Outbox| {
+        outbox.push(LaneKey::None, 1, |out| frame::put_ping(out, 1));
+    };
+    push(&mut outbox);
+    assert_eq!(outbox.alone(), None, "two were answered");
+    outbox.answered = 1;
+    assert!(outbox.alone().is_some());
+    push(&mut outbox);
+    assert_eq!(outbox.alone(), None, "two have sent something");
 }
 
 #[test]
@@ -178,7 +218,12 @@ fn op_of(what: u8, how: u8) -> Op {
         6 => Op::Lose { noticed: false },
         7 if how >= 240 => Op::Leave,
         7 => Op::Lose { noticed: true },
-        8 | 9 => Op::Acknowledge(amount as u64 * 1024),
+        8 => Op::Send {
+            lane: usize::from(what) % LANES.len(),
+            size: amount % 64,
+            bytes: amount,
+        },
+        9 => Op::Acknowledge(amount as u64 * 1024),
         10 => Op::Acknowledge(u64::MAX),
         11..=13 => Op::Withdraw(amount),
         14.. => Op::Recall {

@@ -12,6 +12,12 @@ pub(super) enum Op {
         sort: Sort,
         size: usize,
     },
+    /// Pushes a message, of which its sender writes so many bytes if it may.
+    Send {
+        lane: usize,
+        size: usize,
+        bytes: usize,
+    },
     /// The connection writes so many bytes, having taken new ones if it had none.
     Write(usize),
     /// The connection hears that the other side has read so many bytes of parts.
@@ -75,6 +81,8 @@ pub(super) struct Model {
     written: usize,
     /// The ordinary frames in `writing`, in order.
     taken: Vec<usize>,
+    /// A sender has written a part of its frame, and the connection has not taken the rest.
+    has_begun: bool,
     receiver: Receiver,
     acknowledged: u64,
     /// What has been seen to happen, for the campaign.
@@ -89,6 +97,7 @@ impl Model {
             writing: Vec::new(),
             written: 0,
             taken: Vec::new(),
+            has_begun: false,
             receiver: Receiver::new(1 << 20),
             acknowledged: 0,
             seen: BTreeSet::new(),
@@ -97,7 +106,14 @@ impl Model {
 
     pub(super) fn perform(&mut self, op: &Op) {
         match *op {
-            Op::Push { lane, sort, size } => self.push(lane, sort, size),
+            Op::Push { lane, sort, size } => {
+                self.push(lane, sort, size);
+                self.outbox.parked = false;
+            }
+            Op::Send { lane, size, bytes } => {
+                self.push(lane, Sort::Message, size);
+                self.outbox.parked &= self.send_alone(bytes);
+            }
             Op::Write(bytes) => self.write(bytes),
             Op::Acknowledge(bytes) => self.acknowledge(bytes),
             Op::Lose { noticed } => self.lose(noticed),
@@ -125,8 +141,6 @@ impl Model {
             write_frame(out, number, lane, sort, size);
         });
         assert_eq!(spot, expected);
-        // As the link does: the connection's task is woken.
-        self.outbox.parked = false;
         self.see(if waits { "pushed to wait" } else { "pushed" });
         self.known.push(Known {
             lane,
@@ -138,6 +152,36 @@ impl Model {
             has_arrived: false,
             is_void: false,
         });
+    }
+
+    /// The sender of the newest frame writes it. `false`: as the link does then, the connection's task is woken.
+    fn send_alone(&mut self, bytes: usize) -> bool {
+        let Some(frame) = self.outbox.alone().map(<[u8]>::to_vec) else {
+            return false;
+        };
+        self.notice_written();
+        assert!(self.writing.is_empty(), "the connection writes, too");
+        let number = self.known.len() - 1;
+        assert!(frame == self.known[number].bytes, "it is not alone");
+        let now = &frame[..frame.len().min(bytes)];
+        if now.is_empty() {
+            self.see("no room to send alone");
+            return self.outbox.sent_alone(0);
+        }
+        self.all_has_gone();
+        self.known[number].place = Place::Taken;
+        self.taken.push(number);
+        self.receive(now);
+        let is_all = self.outbox.sent_alone(now.len());
+        assert_eq!(is_all, now.len() == frame.len());
+        if is_all {
+            self.see("sent alone");
+            self.all_has_gone();
+        } else {
+            self.see("begun alone");
+            self.has_begun = true;
+        }
+        is_all
     }
 
     fn write(&mut self, bytes: usize) {
@@ -179,6 +223,11 @@ impl Model {
         let rest = &self.writing[self.written..];
         let now = &rest[..rest.len().min(bytes)];
         self.written += now.len();
+        let now = now.to_vec();
+        self.receive(&now);
+    }
+
+    fn receive(&mut self, now: &[u8]) {
         let mut arrived = Vec::new();
         let took = self
             .receiver
@@ -196,9 +245,17 @@ impl Model {
         }
     }
 
-    fn take(&mut self, take: fn(&mut Outbox, &mut Vec<u8>)) {
-        self.all_has_gone();
-        take(&mut self.outbox, &mut self.writing);
+    fn take(&mut self, take: fn(&mut Outbox, &mut Vec<u8>) -> usize) {
+        let has_begun = std::mem::take(&mut self.has_begun);
+        if !has_begun {
+            self.all_has_gone();
+        }
+        self.written = take(&mut self.outbox, &mut self.writing);
+        assert_eq!(self.written > 0, has_begun);
+        if has_begun {
+            self.see("the rest");
+            return;
+        }
         assert_eq!(self.outbox.parked, self.writing.is_empty());
         let mut ordinary = 0;
         for (number, known) in self.known.iter_mut().enumerate() {
@@ -291,6 +348,11 @@ impl Model {
         if noticed {
             self.notice_written();
         }
+        if std::mem::take(&mut self.has_begun) {
+            self.notice_written();
+            self.written = self.outbox.take_begun(&mut self.writing);
+            assert!(self.written > 0);
+        }
         self.see(match (self.written, self.writing.len()) {
             (_, 0) => "lost at rest",
             (0, _) => "lost before a write",
@@ -373,7 +435,8 @@ impl Model {
         assert_eq!(self.outbox.waiting(), waiting + large);
         let handed_over = self.ordinary(|known| !is_waiting(known));
         assert_eq!(self.outbox.handed_over(), handed_over);
-        assert_eq!(self.outbox.is_empty(), waiting + large == 0);
+        let nothing_waits = waiting + large == 0 && !self.has_begun;
+        assert_eq!(self.outbox.is_empty(), nothing_waits);
         let ready = self
             .known
             .iter()
