@@ -36,15 +36,11 @@ impl Connection {
             Addressee::Entity { .. } => self.hub.host(message.kind),
             Addressee::Actor => self.hub.actor_host(message.kind, message.id),
         };
-        let lane = match (message.to, self.hub.group_of(message.kind)) {
-            (Addressee::Entity { shard, .. }, Some(group)) => Some((group.clone(), shard)),
-            _ => None,
-        };
         if !self.refusing.is_empty()
-            && let Some(lane) = &lane
-            && self.refusing.contains(lane)
+            && let Some(lane) = self.lane_of(message)
+            && self.refusing.contains(&lane)
         {
-            self.give_back(message, &lane.0, lane.1);
+            self.give_back(message, &lane);
             return Ok(());
         }
         let id = EntityId::new(message.id);
@@ -87,7 +83,7 @@ impl Connection {
         };
         match host.arrive(arrival, Some(cx)) {
             Ok(()) => guests.note(&self.link, self.session),
-            Err(away) => self.turn_away(message, &guests, lane.as_ref(), away)?,
+            Err(away) => self.turn_away(message, &guests, away)?,
         }
         Ok(())
     }
@@ -97,9 +93,9 @@ impl Connection {
         &mut self,
         message: &Message<'_>,
         guests: &Guests,
-        lane: Option<&(GroupName, ShardId)>,
         away: TurnedAway,
     ) -> Result<(), End> {
+        let lane = self.lane_of(message);
         let (ask, letter) = match away {
             TurnedAway::NotOwner { ask, letter } => (ask, Some(letter)),
             // Nobody waits for a tell, so nobody would know: it waits at its sender, who then knows to slow down.
@@ -123,11 +119,21 @@ impl Connection {
             ask.pending.forget();
         }
         drop(letter);
-        if let Some((group, shard)) = lane {
-            self.refusing.insert((group.clone(), *shard));
-            self.give_back(message, group, *shard);
+        if let Some(lane) = lane {
+            self.give_back(message, &lane);
+            self.refusing.insert(lane);
         }
         Ok(())
+    }
+
+    /// The lane that a message has come on, if its kind is known.
+    fn lane_of(&self, message: &Message<'_>) -> Option<(GroupName, ShardId)> {
+        match message.to {
+            Addressee::Entity { shard, .. } => {
+                Some((self.hub.group_of(message.kind)?.clone(), shard))
+            }
+            Addressee::Actor => None,
+        }
     }
 
     /// The local ends of the replies inside a message.
@@ -175,9 +181,9 @@ impl Connection {
     }
 
     /// Sends a message back whose shard is not ours.
-    fn give_back(&self, message: &Message<'_>, group: &GroupName, shard: ShardId) {
+    fn give_back(&self, message: &Message<'_>, (group, shard): &(GroupName, ShardId)) {
         let map = self.hub.map.load();
-        let owner = map.owner(group, shard);
+        let owner = map.owner(group, *shard);
         let (name, epoch) = match owner {
             Some(assignment) => (assignment.owner.as_str(), assignment.epoch),
             None => ("", ostrakon_core::Epoch::default()),
@@ -185,7 +191,7 @@ impl Connection {
         let class = Class::Returned {
             size: message.body.len(),
         };
-        let lane = LaneKey::of(group, shard);
+        let lane = LaneKey::of(group, *shard);
         self.link.reply(self.session, class, lane, |out| {
             frame::put_returned(out, name, epoch, message.body);
         });
