@@ -278,8 +278,7 @@ impl<E: Entity> EntityRef<E> {
         if let Some(chain) = &chain
             && chain.contains(E::KIND, id)
         {
-            let cycle = CallChain::then(Some(chain.clone()), E::KIND, id.clone());
-            return Err(AskError::Cycle(cycle));
+            return Err(cycle::<E>(chain, id));
         }
         let clock = self.target.clock();
         let now = clock.now();
@@ -403,6 +402,11 @@ impl<E: Entity> EntityRef<E> {
             Ok(Ticket { way, request })
         })
     }
+}
+
+#[cold]
+fn cycle<E: Entity>(chain: &CallChain, id: &EntityId) -> AskError {
+    AskError::Cycle(CallChain::then(Some(chain.clone()), E::KIND, id.clone()))
 }
 
 /// An ask on its way.

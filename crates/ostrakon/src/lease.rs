@@ -113,6 +113,11 @@ impl Lease {
         if !self.is_over() {
             return Poll::Ready(());
         }
+        self.poll_extended(wait, waker)
+    }
+
+    #[cold]
+    fn poll_extended(&self, wait: &mut Wait, waker: &Waker) -> Poll<()> {
         let mut suspended = self.suspended.lock();
         // Whoever extends it does so before they look who waits.
         if !self.is_over() {

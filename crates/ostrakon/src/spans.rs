@@ -67,7 +67,14 @@ pub(crate) fn handling(kind: &'static str, id: &EntityId, serves: Serves<'_>) ->
         let trace = serves.trace.map(tracing::field::display);
         return tracing::trace_span!("handle", kind, %id, trace);
     };
-    let span = tracing::info_span!(
+    let span = recorded_handling(kind, id, serves);
+    bridge.continues(&span, **parent);
+    span
+}
+
+#[inline(never)]
+fn recorded_handling(kind: &'static str, id: &EntityId, serves: Serves<'_>) -> Span {
+    tracing::info_span!(
         parent: None,
         "handle",
         otel.name = format!("handle {kind}"),
@@ -76,9 +83,7 @@ pub(crate) fn handling(kind: &'static str, id: &EntityId, serves: Serves<'_>) ->
         otel.status_description = Empty,
         kind,
         %id,
-    );
-    bridge.continues(&span, **parent);
-    span
+    )
 }
 
 /// An ask has its outcome.

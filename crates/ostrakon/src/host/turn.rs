@@ -151,6 +151,22 @@ enum Step {
     Parked,
 }
 
+/// Whether an entity can handle messages.
+enum Ready {
+    Yes,
+    /// Look again.
+    NotYet,
+    /// This turn is over.
+    Never,
+}
+
+#[cold]
+fn boxed<'f, T>(
+    rare: impl Future<Output = T> + Send + 'f,
+) -> Pin<Box<dyn Future<Output = T> + Send + 'f>> {
+    Box::pin(rare)
+}
+
 /// A message whose handler failed.
 struct Trouble<E: Entity> {
     cause: Cause,
@@ -163,25 +179,22 @@ struct Trouble<E: Entity> {
 impl<E: Entity> Turn<'_, E> {
     /// Does one step. `true`: there is nothing left to do.
     ///
-    /// What is rare is boxed: a turn's future is made for every message to a parked entity, so it must be small.
+    /// What is rare is boxed and apart: a turn's future is made for every message to a parked entity, so it must be small.
     async fn is_over(&mut self) -> bool {
-        if self.cell.is_killed() {
-            Box::pin(self.end_life()).await;
-            return self.vacate();
-        }
-        if self.kind.runtime.lease.is_over() {
-            Box::pin(self.suspend()).await;
-            return false;
-        }
-        if self.entity.is_none() && !Box::pin(self.start()).await {
-            return self.vacate();
+        let is_ready = !self.cell.is_killed() && !self.kind.runtime.lease.is_over();
+        if !is_ready || self.entity.is_none() {
+            match boxed(self.get_ready()).await {
+                Ready::Yes => {}
+                Ready::NotYet => return false,
+                Ready::Never => return self.vacate(),
+            }
         }
         match self.step() {
             Step::Handle => {
                 let Some(trouble) = self.handle().await else {
                     return false;
                 };
-                Box::pin(self.recover(trouble)).await;
+                boxed(self.recover(trouble)).await;
                 // Perhaps nobody wants the entity back.
                 self.vacate()
             }
@@ -190,11 +203,27 @@ impl<E: Entity> Turn<'_, E> {
                 false
             }
             Step::Stop => {
-                Box::pin(self.stop()).await;
+                boxed(self.stop()).await;
                 self.vacate()
             }
             Step::Parked => true,
         }
+    }
+
+    /// Begins a life if there is none, unless the entity must not act.
+    async fn get_ready(&mut self) -> Ready {
+        if self.cell.is_killed() {
+            self.end_life().await;
+            return Ready::Never;
+        }
+        if self.kind.runtime.lease.is_over() {
+            self.suspend().await;
+            return Ready::NotYet;
+        }
+        if self.entity.is_none() && !self.start().await {
+            return Ready::Never;
+        }
+        Ready::Yes
     }
 
     fn step(&mut self) -> Step {
@@ -320,6 +349,7 @@ impl<E: Entity> Turn<'_, E> {
     }
 
     /// Nobody wants the message any more, or its bytes cannot be decoded: it is not executed.
+    #[cold]
     fn refuse<T>(&self, ask: Option<Ask>, error: Option<CodecError>) -> Option<T> {
         self.cell.home.stats.given_up.one();
         match (ask, error) {
@@ -361,6 +391,7 @@ impl<E: Entity> Turn<'_, E> {
         }
     }
 
+    #[inline(never)]
     fn note_time(&self, began: Instant, waited: bool) {
         let took = began.elapsed();
         self.kind.latency.record(took);

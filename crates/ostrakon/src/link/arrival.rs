@@ -75,15 +75,12 @@ impl Arrival<'_> {
                 Err(error) => return Err(TurnedAway::refused(error.into(), ask)),
             }
         } else {
-            Letter::Sealed(Box::new(Sealed {
-                bytes: tail(whole, payload),
-                ports,
-                load: Load::new(load, payload.len()),
-            }))
+            seal(payload, whole, ports, load)
         };
         Ok((id, small, Envelope::new(letter, ask).traced(trace)))
     }
 
+    #[cold]
     pub(crate) fn turned_away(self, error: TellError) -> TurnedAway {
         TurnedAway::refused(error, self.ask)
     }
@@ -106,22 +103,40 @@ pub(crate) enum TurnedAway {
 }
 
 impl TurnedAway {
+    #[cold]
     pub(crate) fn not_owner<E: Entity>(envelope: Envelope<E>) -> Self {
         let (ask, letter) = parts(envelope);
         Self::NotOwner { ask, letter }
     }
 
     /// Its mailbox is full.
+    #[cold]
     pub(crate) fn full<E: Entity>(error: TellError, envelope: Envelope<E>) -> Self {
         let (ask, letter) = parts(envelope);
         let letter = Some(letter);
         Self::Refused { error, ask, letter }
     }
 
+    #[cold]
     pub(crate) fn refused(error: TellError, ask: Option<Ask>) -> Self {
         let letter = None;
         Self::Refused { error, ask, letter }
     }
+}
+
+/// What is decoded when its turn comes.
+#[inline(never)]
+fn seal<E: Entity>(
+    payload: &[u8],
+    whole: Option<&Bytes>,
+    ports: Ports,
+    load: &Arc<AtomicUsize>,
+) -> Letter<E> {
+    Letter::Sealed(Box::new(Sealed {
+        bytes: tail(whole, payload),
+        ports,
+        load: Load::new(load, payload.len()),
+    }))
 }
 
 /// Shares a payload with the frame that it ends, or copies it.

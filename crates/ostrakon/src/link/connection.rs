@@ -10,6 +10,7 @@ mod message;
 use std::{
     collections::BTreeSet,
     io,
+    ops::Range,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -250,25 +251,34 @@ impl Connection {
                 (half, handled) = (0, 0);
                 self.poll_write(cx)?;
             }
-            let start = range.start;
             let frame = Frame::read(inbox.bytes(range.clone())).map_err(End::Bad)?;
-            let Frame::Part { last, bytes } = frame else {
+            if let Frame::Part { last, bytes } = frame {
+                let part = range.end - bytes.len()..range.end;
+                self.part(inbox, part, last, cx)?;
+            } else {
                 self.handle(frame, cx)?;
-                continue;
-            };
-            let length = bytes.len();
-            let part = range.end - length..range.end;
-            debug_assert!(part.start > start);
-            self.sign(LaneKey::None, |out| {
-                frame::put_parts_read(out, length as u64)
-            });
-            if let Some(whole) = inbox.part(part, last).map_err(End::Bad)? {
-                let whole = Bytes::from(whole);
-                self.whole = Some(whole.clone());
-                let frame = Frame::read(frame::body(&whole)).map_err(End::Bad)?;
-                self.handle(frame, cx)?;
-                self.whole = None;
             }
+        }
+        Ok(())
+    }
+
+    /// Deals with a part of a large frame.
+    #[inline(never)]
+    fn part(
+        &mut self,
+        inbox: &mut Inbox,
+        part: Range<usize>,
+        last: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<(), End> {
+        let length = part.len() as u64;
+        self.sign(LaneKey::None, |out| frame::put_parts_read(out, length));
+        if let Some(whole) = inbox.part(part, last).map_err(End::Bad)? {
+            let whole = Bytes::from(whole);
+            self.whole = Some(whole.clone());
+            let frame = Frame::read(frame::body(&whole)).map_err(End::Bad)?;
+            self.handle(frame, cx)?;
+            self.whole = None;
         }
         Ok(())
     }

@@ -292,6 +292,7 @@ impl Lane {
         }
     }
 
+    #[cold]
     fn stopped(&self, draft: &Draft<'_>) -> TellError {
         TellError::Stopped {
             kind: draft.kind,
@@ -299,6 +300,7 @@ impl Lane {
         }
     }
 
+    #[cold]
     fn hold(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
@@ -343,6 +345,7 @@ impl Lane {
     }
 
     /// Sees whether the map or somebody's word names another owner.
+    #[cold]
     fn look_up(self: &Arc<Self>, hub: &Arc<Hub>, state: &mut State) {
         let map = hub.map.load();
         if state.version == Some(map.version()) || state.mending {

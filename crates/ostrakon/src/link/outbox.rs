@@ -142,6 +142,7 @@ impl Outbox {
         self.push_large(lane, token, frame)
     }
 
+    #[cold]
     fn push_large(&mut self, lane: LaneKey, token: u64, frame: Vec<u8>) -> Spot {
         self.enter_large(Large {
             lane,
@@ -211,6 +212,16 @@ impl Outbox {
         self.frames = 0;
         self.acts.taken();
         std::mem::swap(buffer, &mut self.ready);
+        if !self.large.is_empty() {
+            self.take_part(buffer);
+        }
+        self.parked = buffer.is_empty();
+        0
+    }
+
+    /// Takes a part of the first large frame, if one may go.
+    #[inline(never)]
+    fn take_part(&mut self, buffer: &mut Vec<u8>) {
         if let Some(large) = self.large.front_mut()
             && self.unread < PARTS_WINDOW
             && !(self.acts.held_back && large.of_entity)
@@ -221,8 +232,6 @@ impl Outbox {
             self.unread += part.len() as u64;
             large.sent = end;
         }
-        self.parked = buffer.is_empty();
-        0
     }
 
     /// Takes what is to be written next, however much of it is unread: these are the last words.
@@ -242,6 +251,7 @@ impl Outbox {
         }
     }
 
+    #[inline(never)]
     fn one_fewer(&mut self, lane: LaneKey) {
         if let Entry::Occupied(mut count) = self.behind.entry(lane) {
             *count.get_mut() -= 1;

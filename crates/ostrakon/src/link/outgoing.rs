@@ -150,10 +150,7 @@ impl State {
                 request = id;
             }
             if let Some(credit) = credit {
-                credit.set_far(Arc::new(FarStream {
-                    link: Arc::downgrade(link),
-                    request: id,
-                }));
+                flow_back(&credit, link, id);
             }
             tags.push(PortTag {
                 is_stream,
@@ -178,6 +175,15 @@ impl State {
 struct FarStream {
     link: Weak<Link>,
     request: RequestId,
+}
+
+/// Lets the consumer of a stream tell its producer how much room there is.
+#[inline(never)]
+fn flow_back(credit: &Credit, link: &Arc<Link>, request: RequestId) {
+    credit.set_far(Arc::new(FarStream {
+        link: Arc::downgrade(link),
+        request,
+    }));
 }
 
 impl FarProducer for FarStream {

@@ -89,6 +89,7 @@ impl Connection {
     }
 
     /// A host does not take a message: it goes back where that helps, else its sender is told.
+    #[cold]
     fn turn_away(
         &mut self,
         message: &Message<'_>,
@@ -150,14 +151,7 @@ impl Connection {
                 reason: format!("codec {} is unknown here", tag.codec),
             })?;
             if tag.is_stream {
-                let stream = GuestStream::new(link, session, tag.request);
-                guests.streams.push(Arc::clone(&stream));
-                if !link.note_stream(session, tag.request, stream.as_ref()) {
-                    let node = self.hub.me.name.clone();
-                    return Err(TellError::Congested { node });
-                }
-                let sink = stream;
-                ports.push(Port::Items(ItemsPort { codec, sink }));
+                ports.push(self.stream(tag.request, codec, guests)?);
                 continue;
             }
             let own = guests
@@ -180,7 +174,25 @@ impl Connection {
         Ok(ports)
     }
 
+    /// The local end of a stream that the other side consumes.
+    #[inline(never)]
+    fn stream(
+        &self,
+        request: RequestId,
+        codec: Codec,
+        guests: &mut Guests,
+    ) -> Result<Port, TellError> {
+        let sink = GuestStream::new(&self.link, self.session, request);
+        guests.streams.push(Arc::clone(&sink));
+        if !self.link.note_stream(self.session, request, &sink) {
+            let node = self.hub.me.name.clone();
+            return Err(TellError::Congested { node });
+        }
+        Ok(Port::Items(ItemsPort { codec, sink }))
+    }
+
     /// Sends a message back whose shard is not ours.
+    #[cold]
     fn give_back(&self, message: &Message<'_>, (group, shard): &(GroupName, ShardId)) {
         let map = self.hub.map.load();
         let owner = map.owner(group, *shard);
@@ -197,6 +209,7 @@ impl Connection {
         });
     }
 
+    #[cold]
     fn refuse(&self, message: &Message<'_>, error: &TellError) -> Result<(), End> {
         let fault = Fault::refusal(error);
         self.sign(LaneKey::None, |out| match message.request {
@@ -246,6 +259,7 @@ impl Guests {
 }
 
 impl Link {
+    #[inline(never)]
     fn note_guest(&self, session: u64, guest: &Arc<Guest>) {
         guest.set_noted();
         let request = guest.request();

@@ -67,6 +67,7 @@ impl Acts {
 
 impl Outbox {
     /// The lease is over: what is taken next is not of entities.
+    #[cold]
     pub(crate) fn hold_back(&mut self) {
         self.acts.held_back = true;
         let mut behind = BTreeSet::new();
