@@ -6,6 +6,7 @@
 
 mod account;
 mod audit;
+mod blame;
 mod chaos;
 pub(crate) mod cluster;
 mod failovers;

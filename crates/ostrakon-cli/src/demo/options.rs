@@ -149,9 +149,9 @@ on, d asks one to leave, q ends the demo. Without a terminal, and unless --fault
 there, these keys are pressed for you. The dashboard shows the same in a browser.
 
 With nodes that were killed, the summary has the time of each failover: the longest time in
-which any teller got no answer, from the kill until the next one. What was failed meanwhile
-counts as no answer, and so does all that the cluster did besides: it is never less than the
-accounts of the killed node were away.
+which any teller got no answer, from the kill until the next one, or until something else is
+done. What was failed meanwhile counts as no answer, and so does all that the cluster did
+besides: it is never less than the accounts of the killed node were away.
 
 With --sensors, each reports once a second. A report is an ask, and a sensor answers after it
 has written the reading where the end of its process does not reach. In the middle of the time

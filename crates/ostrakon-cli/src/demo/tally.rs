@@ -24,7 +24,7 @@ pub(crate) struct Tally {
     pub(crate) in_transit: i64,
     /// The longest time in which one teller got no answer.
     pub(crate) longest_gap: Duration,
-    /// The same from one kill of a node until the next, for each of them.
+    /// The same from one kill of a node until the next, or until something else is done, for each of them.
     pub(crate) failovers: Vec<Duration>,
     /// In nanoseconds.
     latency: Histogram<u64>,
@@ -74,11 +74,11 @@ impl Tally {
         self.disturbed.saturating_record(nanoseconds);
     }
 
-    /// There was no answer for so long, until now that so many nodes have been killed.
-    pub(crate) fn gap(&mut self, gap: Duration, kills: usize) {
+    /// There was no answer for so long, because of the kill with this number, if it was one.
+    pub(crate) fn gap(&mut self, gap: Duration, kill: Option<usize>) {
         self.longest_gap = self.longest_gap.max(gap);
-        if let Some(latest) = kills.checked_sub(1) {
-            self.failover(latest, gap);
+        if let Some(kill) = kill {
+            self.failover(kill, gap);
         }
     }
 
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn a_failover_is_the_longest_gap_of_any_teller_since_the_kill() {
         let (mut one, mut other) = (Tally::default(), Tally::default());
-        one.gap(Duration::from_millis(9), 0);
-        one.gap(Duration::from_millis(2), 1);
-        one.gap(Duration::from_millis(1), 1);
-        other.gap(Duration::from_millis(3), 1);
-        other.gap(Duration::from_millis(4), 2);
+        one.gap(Duration::from_millis(9), None);
+        one.gap(Duration::from_millis(2), Some(0));
+        one.gap(Duration::from_millis(1), Some(0));
+        other.gap(Duration::from_millis(3), Some(0));
+        other.gap(Duration::from_millis(4), Some(1));
         one += &other;
         assert_eq!(one.longest_gap, Duration::from_millis(9));
         assert_eq!(one.failovers, [3, 4].map(Duration::from_millis));

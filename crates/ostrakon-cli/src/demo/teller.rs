@@ -8,7 +8,7 @@ use std::{
     error::Error,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -17,6 +17,7 @@ use ostrakon::{AskError, Node, Outcome};
 
 use super::{
     account::{self, Account, AccountRef},
+    blame::Blame,
     oracle::{Effect, Oracle},
     tally::Tally,
 };
@@ -38,21 +39,21 @@ pub(crate) struct Shift {
     opened: Instant,
     over: AtomicBool,
     disturbed: AtomicBool,
-    /// How many nodes have been killed.
-    kills: AtomicUsize,
+    pub(crate) blame: Blame,
     tally: Mutex<Tally>,
 }
 
 impl Shift {
     pub(crate) fn new(node: Node, oracle: Oracle, tells: Promise) -> Self {
+        let opened = Instant::now();
         Self {
             node,
             oracle,
             tells,
-            opened: Instant::now(),
+            opened,
             over: AtomicBool::new(false),
             disturbed: AtomicBool::new(false),
-            kills: AtomicUsize::new(0),
+            blame: Blame::nobody_since(opened),
             tally: Mutex::default(),
         }
     }
@@ -65,11 +66,6 @@ impl Shift {
     /// Says whether something is done to the cluster.
     pub(crate) fn disturbed(&self, disturbed: bool) {
         self.disturbed.store(disturbed, Relaxed);
-    }
-
-    /// From now on, who gets no answer waits for a failover.
-    pub(crate) fn node_is_killed(&self) {
-        self.kills.fetch_add(1, Relaxed);
     }
 
     fn is_disturbed(&self) -> bool {
@@ -215,7 +211,7 @@ impl Teller {
 
     fn note_gap(&mut self) {
         let gap = self.now.duration_since(self.answered);
-        self.tally.gap(gap, self.shift.kills.load(Relaxed));
+        self.tally.gap(gap, self.shift.blame.kill(self.answered));
     }
 
     /// Tells the oracle what an answer promises. `true`: the effect was acknowledged.

@@ -48,6 +48,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     pub(super) async fn happen(self, cluster: &mut Cluster<'_>) -> anyhow::Result<()> {
+        cluster.shift.blame.other_fault(Instant::now());
         match self {
             Self::KillNode => cluster.kill(0).await.map(drop),
             Self::ReplaceNode => cluster.replace_node(0, Duration::ZERO).await,
@@ -102,7 +103,7 @@ impl Cluster<'_> {
     /// Returns the name of the node that is no more.
     pub(super) async fn kill(&mut self, number: usize) -> anyhow::Result<String> {
         self.first()?;
-        self.shift.node_is_killed();
+        self.shift.blame.node_is_killed();
         let mut node = self.nodes.remove(number);
         node.child.kill().await?;
         Ok(node.name)

@@ -100,6 +100,7 @@ impl Cluster<'_> {
 
     fn pause(&mut self) -> anyhow::Result<String> {
         let node = self.nodes.first().context("there is no node left")?;
+        self.shift.blame.other_fault(Instant::now().into_std());
         node.child.signal(Signal::STOP)?;
         self.paused = Some(node.name.clone());
         Ok(format!("{} stands still, and does not know it", node.name))
