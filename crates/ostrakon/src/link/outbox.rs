@@ -19,9 +19,9 @@ use crate::lease::is_acting_here;
 const LARGE: usize = PART;
 /// What a frame has besides its payload, nearly always.
 const ROOM_FOR_FIELDS: usize = 256;
-/// So many bytes of parts may be on their way unread: enough to keep a fast network busy, little enough that a small frame behind
-/// them hardly waits.
-const PARTS_WINDOW: u64 = 512 * 1024;
+/// While so many bytes of parts are on their way unread no more are sent: enough to keep a fast network busy, little enough that a small
+/// frame behind them hardly waits (decision 024).
+const PARTS_WINDOW: u64 = 128 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Outbox {
