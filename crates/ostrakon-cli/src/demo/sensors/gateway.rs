@@ -97,7 +97,7 @@ impl Gateway {
             let gap = plan
                 .ends()
                 .saturating_duration_since(probe.expected().answered);
-            self.figures(Phase::After).tally.gap(gap, 0);
+            self.figures(Phase::After).tally.gap(gap, None);
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Gateway {
                 expected.acknowledged.add(reading);
                 let gap = now.saturating_duration_since(expected.answered);
                 expected.answered = now;
-                figures.tally.gap(gap, 0);
+                figures.tally.gap(gap, None);
                 figures.tally.answered(took);
                 figures.on_time += u64::from(took <= SECOND);
             }
