@@ -108,6 +108,12 @@ impl Child {
         }
     }
 
+    /// Waits until it has ended.
+    pub(crate) async fn ends(&mut self) {
+        // If that cannot be told, it has.
+        let _ = self.process.wait().await;
+    }
+
     /// Ends it without a word.
     pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
         self.process.kill().await.context("cannot kill the process")
