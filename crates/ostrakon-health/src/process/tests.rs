@@ -8,6 +8,7 @@ use std::{
 
 use ostrakon_core::{NodeName, NodeVersion};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tokio::net::TcpSocket;
 
 use super::*;
 use crate::Auto;
@@ -175,14 +176,17 @@ async fn auto_pings_whom_the_kernel_does_not_know() {
     let mut sleeper = Sleeper::start();
     let mut here = sleeper.registration();
     here.address = listener.local_addr().unwrap().to_string();
-    let elsewhere = with(here.clone(), "process.space", "pid:[1]");
+    let mut elsewhere = with(here.clone(), "process.space", "pid:[1]");
     let auto = Auto::default();
     assert_eq!(auto.probe(&here).await, Liveness::Alive);
     sleeper.0.kill().unwrap();
     sleeper.0.wait().unwrap();
     assert_eq!(auto.probe(&here).await, GONE, "whoever listens there now");
     assert_eq!(auto.probe(&elsewhere).await, Liveness::Alive);
-    drop(listener);
+    // Taken, so that nobody else listens there.
+    let silent = TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    elsewhere.address = silent.local_addr().unwrap().to_string();
     assert_eq!(auto.probe(&elsewhere).await, Liveness::Unknown);
 }
 
