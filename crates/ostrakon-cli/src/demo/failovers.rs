@@ -1,7 +1,7 @@
 //! `Failovers`: how long the bank took to get over the kills of its nodes.
 //!
-//! It is measured by those who wait: from a kill until the next one, or until something else is done, the longest time in which any teller got no answer. So it is never
-//! less than the accounts of the killed node were away.
+//! It is measured by those who wait: from a kill until the next one, or until something else is done, the longest time in which any
+//! teller got no answer. So it is never less than the accounts of the killed node were away.
 
 use std::{fmt, time::Duration};
 

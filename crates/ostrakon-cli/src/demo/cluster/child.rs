@@ -2,7 +2,11 @@
 //!
 //! A child holds on to its standard input and leaves when that is closed: so none is left behind, even if its parent is killed.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    io,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
@@ -108,10 +112,9 @@ impl Child {
         }
     }
 
-    /// Waits until it has ended.
-    pub(crate) async fn ends(&mut self) {
-        // If that cannot be told, it has.
-        let _ = self.process.wait().await;
+    /// Waits until it has ended, and says how.
+    pub(crate) async fn ends(&mut self) -> io::Result<ExitStatus> {
+        self.process.wait().await
     }
 
     /// Ends it without a word.

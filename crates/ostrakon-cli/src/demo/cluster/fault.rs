@@ -1,7 +1,9 @@
 //! `Fault`: what can be done to a cluster while it works.
 
 use std::{
-    fmt,
+    fmt, io,
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
     time::{Duration, Instant},
 };
 
@@ -174,9 +176,13 @@ impl Cluster<'_> {
     async fn heal(&mut self) -> anyhow::Result<()> {
         let began = Instant::now();
         let healing = async {
-            while let Some(ended) = self.one_ends_before_all_are_up().await {
-                // It was stopped within a handler, and its lease was over when it went on: a node ends itself then.
+            while let Some((ended, status)) = self.one_ends_before_all_are_up().await {
                 let Member { name, .. } = self.nodes.remove(ended);
+                let status = status.with_context(|| format!("nobody knows how {name} ended"))?;
+                // If it was stopped within a handler, its lease was over when it went on: a node aborts itself then, and only then.
+                if status.signal() != Some(Signal::ABORT.as_raw()) {
+                    bail!("{name} ended with {status}");
+                }
                 eprintln!("{name} has ended itself and is started again");
                 let node = self.start_node(name, "1").await?;
                 self.nodes.push(node);
@@ -190,7 +196,7 @@ impl Cluster<'_> {
     }
 
     /// `None`: all nodes are up.
-    async fn one_ends_before_all_are_up(&mut self) -> Option<usize> {
+    async fn one_ends_before_all_are_up(&mut self) -> Option<(usize, io::Result<ExitStatus>)> {
         let names: Vec<String> = self.names().map(str::to_owned).collect();
         let mut topology = self.client().subscribe_topology();
         let all_are_up = async {
@@ -208,7 +214,7 @@ impl Cluster<'_> {
         let one_ends = select_all(nodes.map(|node| Box::pin(node.child.ends())));
         tokio::select! {
             () = all_are_up => None,
-            ((), ended, _) = one_ends => Some(ended),
+            (status, ended, _) = one_ends => Some((ended, status)),
         }
     }
 
