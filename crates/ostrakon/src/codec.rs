@@ -14,7 +14,7 @@ use ostrakon_core::NodeName;
 use rmp_serde::decode::Error as MessagePackError;
 use serde::Deserialize as _;
 
-use crate::entity::Payload;
+use crate::entity::{Cause, Payload};
 use crate::schema::schema_hash;
 
 /// How deep a message may nest, as in serde's JSON.
@@ -96,13 +96,15 @@ impl Codec {
         done
     }
 
-    /// Decodes a value that takes up all of `bytes`.
+    /// Decodes a value that takes up all of `bytes`. A `Deserialize` that panics is an error like any other: others may depend on the
+    /// thread on which it does.
     pub fn decode<T: Payload>(self, bytes: &[u8]) -> Result<T, CodecError> {
-        match self {
+        let decoded = Cause::catch(|| match self {
             Self::MessagePack => decode_message_pack(bytes),
             Self::Postcard => decode_postcard(bytes),
             Self::Json => decode_json(bytes),
-        }
+        });
+        decoded.unwrap_or_else(|panic| Err(self.undecodable::<T>(panic)))
     }
 
     fn unencodable<T>(self, cause: impl Display) -> CodecError {

@@ -3,7 +3,12 @@
 //! An entity is a value that handles one message at a time. It is made on the first message for its id, started,
 //! and stopped when it is idle, moved or no longer wanted. Nothing here knows about nodes or shards.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{
+    error::Error,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -133,7 +138,14 @@ impl Cause {
         Self(text.into())
     }
 
-    pub(crate) fn from_panic(panic: &(dyn std::any::Any + Send)) -> Self {
+    /// Runs code of the user's; if it panics, that is the cause.
+    #[inline]
+    pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Self> {
+        catch_unwind(AssertUnwindSafe(code)).map_err(|panic| Self::from_panic(&*panic))
+    }
+
+    #[cold]
+    fn from_panic(panic: &(dyn std::any::Any + Send)) -> Self {
         let text = panic
             .downcast_ref::<&str>()
             .copied()

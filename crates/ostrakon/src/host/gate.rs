@@ -5,7 +5,6 @@
 //! gate until the lease is extended. What must hold before an entity may act belongs here.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -28,7 +27,7 @@ pub(crate) enum Cut {
 
 /// Calls a piece of the user's code that is not async, or makes the future of one that is.
 pub(crate) fn call<T>(code: impl FnOnce() -> T) -> Result<T, Cut> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| Cut::Panicked(Cause::from_panic(&*panic)))
+    Cause::catch(code).map_err(Cut::Panicked)
 }
 
 /// The same within a turn of the entity in `cell`.
