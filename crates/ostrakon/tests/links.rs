@@ -21,6 +21,8 @@ mod ledger;
 mod messages;
 #[path = "links/moves.rs"]
 mod moves;
+#[path = "links/panics.rs"]
+mod panics;
 #[path = "links/receptionist.rs"]
 mod receptionist;
 #[path = "links/resuming.rs"]

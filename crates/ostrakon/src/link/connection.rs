@@ -29,7 +29,7 @@ use super::{
     inbox::Inbox,
     outbox::LaneKey,
 };
-use crate::lease::Wait;
+use crate::{Cause, lease::Wait};
 
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -87,9 +87,12 @@ impl Connection {
     /// Reads and writes until the connection ends.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.link.writer.register(cx.waker());
-        match self.poll_rounds(cx) {
-            Ok(()) => Poll::Pending,
-            Err(end) => Poll::Ready(end),
+        // Nearly all code of the user's is caught where it is called. What is left, such as the end of a message that was refused, must
+        // not end the link for good.
+        match Cause::catch(|| self.poll_rounds(cx)) {
+            Ok(Ok(())) => Poll::Pending,
+            Ok(Err(end)) => Poll::Ready(end),
+            Err(cause) => Poll::Ready(End::Panicked(cause)),
         }
     }
 
@@ -290,7 +293,8 @@ impl Connection {
             self.written = outbox.take_begun(&mut self.writing);
         }
         let says_why = match end {
-            End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Silent | End::Replaced => true,
+            End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Panicked(_) => true,
+            End::Silent | End::Replaced => true,
             End::Closed | End::Goodbye(_) | End::Io(_) | End::NotReading | End::NoControl => false,
             // Perhaps it does not even read. Whoever waits for its answers has waited long enough.
             End::RunOver => false,

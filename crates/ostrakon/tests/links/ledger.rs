@@ -170,7 +170,7 @@ impl Gate {
             .or_insert_with(|| Box::leak(Box::default()))
     }
 
-    async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.state.lock().unwrap().0 += 1;
         self.changed.notify_waiters();
         self.until(|(_, open)| open).await;

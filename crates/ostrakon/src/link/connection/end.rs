@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use super::super::frame::BadFrame;
+use crate::Cause;
 
 /// Why a connection ended.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(crate) enum End {
     Io(io::Error),
     Bad(BadFrame),
     Misbehaved(&'static str),
+    /// Something of the user's that it had to drop, or we ourselves.
+    Panicked(Cause),
     NotReading,
     Silent,
     NoControl,
@@ -31,6 +34,7 @@ impl End {
             Self::Goodbye(_) => "goodbye",
             Self::Io(_) => "io",
             Self::Bad(_) | Self::Misbehaved(_) => "bad_input",
+            Self::Panicked(_) => "panicked",
             Self::NotReading => "not_reading",
             Self::Silent => "silent",
             Self::NoControl => "no_control",
@@ -62,6 +66,7 @@ impl fmt::Display for End {
             Self::Io(error) => error.fmt(f),
             Self::Bad(error) => write!(f, "the other side sent {error}"),
             Self::Misbehaved(what) => write!(f, "the other side {what}"),
+            Self::Panicked(cause) => write!(f, "this side {cause}"),
             Self::NotReading => f.write_str("the other side does not read"),
             Self::Silent => f.write_str("nothing was heard from the other side"),
             Self::NoControl => f.write_str("its control connection ended"),

@@ -12,6 +12,7 @@ use std::{
 };
 
 use ostrakon_core::{EntityId, Epoch, Incarnation, NodeName, ShardGroup, ShardId};
+use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -19,18 +20,18 @@ use tokio::{
 
 use super::{Connection, End};
 use crate::{
-    AskError, Security,
+    AskError, Codec, Payload, Security,
     actors::Actors,
     clock::Clock,
     link::{
         Hub, HubParts, Limits, Link, Me, NOT_STUCK, Outgoing, Phase, Session,
-        frame::{self, Addressee, Frame},
+        frame::{self, Addressee, Frame, RequestId},
         outbox::LaneKey,
         pen::Pen,
     },
     reply::{Settle, Slot},
     topology::Topology,
-    wire::Ports,
+    wire::{AnswerPort, AnswerSink, Port, Ports},
 };
 
 /// A connection that has sent everything and then says that it could not, as TLS may.
@@ -98,7 +99,18 @@ fn ask(link: &Arc<Link>) -> Arc<Slot<u64>> {
 
 fn ask_with(link: &Arc<Link>, payload: &[u8]) -> Arc<Slot<u64>> {
     let slot = Slot::<u64>::new();
-    let asker: Arc<dyn Settle> = Arc::clone(&slot) as Arc<dyn Settle>;
+    send_ask(link, &slot, payload, &mut Ports::new());
+    slot
+}
+
+/// Sends an ask and returns its number.
+fn send_ask<T: Payload>(
+    link: &Arc<Link>,
+    slot: &Arc<Slot<T>>,
+    payload: &[u8],
+    ports: &mut Ports,
+) -> RequestId {
+    let asker: Arc<dyn Settle> = Arc::clone(slot) as Arc<dyn Settle>;
     let message = Outgoing {
         kind: "account",
         id: &EntityId::new("alice").unwrap(),
@@ -113,11 +125,52 @@ fn ask_with(link: &Arc<Link>, payload: &[u8]) -> Arc<Slot<u64>> {
         options: &[],
         payload,
     };
-    link.send(&message, &mut Ports::new()).unwrap();
-    slot
+    link.send(&message, ports).unwrap()
 }
 
-fn lost() -> Option<Result<u64, AskError>> {
+/// Something that panics when it is dropped once too often.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Bomb(bool);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.0, "boom");
+    }
+}
+
+fn ask_for_bomb(link: &Arc<Link>) -> (Arc<Slot<Bomb>>, RequestId) {
+    let slot = Slot::<Bomb>::new();
+    let sink = Arc::clone(&slot) as Arc<dyn AnswerSink>;
+    let port = Port::Answer(AnswerPort::new(Codec::Json, sink));
+    let request = send_ask(link, &slot, b"", &mut Ports::from_iter([port]));
+    (slot, request)
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_when_the_answer_before_theirs_panics() {
+    let (hub, link) = connected().await;
+    let (near, mut far) = tokio::io::duplex(4096);
+    let mut connection = Connection::new(&hub, &link, SESSION, Box::new(near));
+    let asked: Vec<_> = (0..4).map(|_| ask_for_bomb(&link)).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(connection.poll(&mut cx).is_pending(), "they are sent");
+    // Nobody wants this one any more, so it is dropped where it arrives.
+    asked[1].0.abandon();
+    let mut answers = Vec::new();
+    for (n, (_, request)) in asked.iter().enumerate() {
+        let bomb = if n == 1 { "true" } else { "false" };
+        frame::put_answer(&mut answers, *request, bomb.as_bytes());
+    }
+    far.write_all(&answers).await.unwrap();
+
+    let end = std::future::poll_fn(|cx| connection.poll(cx)).await;
+    assert_eq!(end.to_string(), "this side panicked: boom");
+    connection.finish(&end).await;
+    let outcomes: Vec<_> = asked.iter().map(|(slot, _)| slot.take()).collect();
+    assert_eq!(outcomes, [Some(Ok(Bomb(false))), None, lost(), lost()]);
+}
+
+fn lost<T>() -> Option<Result<T, AskError>> {
     let node = NodeName::new("b").unwrap();
     Some(Err(AskError::Lost { node }))
 }
