@@ -43,15 +43,16 @@ impl<'s, R: Payload> Asked<'s, R> {
     /// Waits for the outcome, until the deadline at most.
     pub(super) async fn outcome(mut self, clock: Clock, deadline: Time) -> Result<R, GaveUp> {
         let slot = self.slot;
+        let answer = std::future::poll_fn(|cx| slot.poll(cx));
+        // The link watches the deadline.
+        if self.is_on_link() {
+            let outcome = answer.await.map_err(GaveUp::Error);
+            self.over = true;
+            return outcome;
+        }
         let outcome = match slot.take() {
             Some(outcome) => outcome.map_err(GaveUp::Error),
-            // The link watches the deadline.
-            None if self.is_on_link() => {
-                let answer = std::future::poll_fn(|cx| slot.poll(cx));
-                answer.await.map_err(GaveUp::Error)
-            }
             None => {
-                let answer = std::future::poll_fn(|cx| slot.poll(cx));
                 let deadline = clock.instant(deadline);
                 // Boxed, so that the many asks that need no timer do not carry its space around.
                 let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
