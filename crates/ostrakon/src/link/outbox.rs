@@ -19,6 +19,8 @@ use crate::lease::is_acting_here;
 const LARGE: usize = PART;
 /// What a frame has besides its payload, nearly always.
 const ROOM_FOR_FIELDS: usize = 256;
+/// How much of a large frame goes out at a time: what a small one that comes meanwhile waits for (decision 025).
+const SLICE: usize = 16 * 1024;
 /// While so many bytes of parts are on their way unread no more are sent: enough to keep a fast network busy, little enough that a small
 /// frame behind them hardly waits (decision 024).
 const PARTS_WINDOW: u64 = 128 * 1024;
@@ -226,7 +228,7 @@ impl Outbox {
             && self.unread < PARTS_WINDOW
             && !(self.acts.held_back && large.of_entity)
         {
-            let end = (large.sent + PART).min(large.frame.len());
+            let end = (large.sent + SLICE).min(large.frame.len());
             let part = &large.frame[large.sent..end];
             frame::put_part(buffer, part, end == large.frame.len());
             self.unread += part.len() as u64;

@@ -82,10 +82,10 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[test]
 fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
-    let window = PARTS_WINDOW as usize / PART;
+    let window = PARTS_WINDOW as usize / SLICE;
     let mut outbox = Outbox::default();
     outbox.push(LaneKey::Shard(1), 1, |out| {
-        write_frame(out, 1, 2, Sort::Message, 2 * window * PART);
+        write_frame(out, 1, 2, Sort::Message, 2 * window * SLICE);
     });
     let take = |outbox: &mut Outbox| {
         let mut buffer = Vec::new();
@@ -93,22 +93,25 @@ fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
         buffer.len()
     };
     for _ in 0..window {
-        assert!(take(&mut outbox) > PART);
+        assert!(take(&mut outbox) > SLICE);
     }
     assert_eq!((take(&mut outbox), outbox.parked), (0, true));
     assert!(outbox.parts_read(1), "the connection sleeps");
     assert!(!outbox.parts_read(0), "the connection has been woken");
-    assert!(take(&mut outbox) > PART);
+    assert!(take(&mut outbox) > SLICE);
     assert_eq!(take(&mut outbox), 0);
     outbox.put_back(&[], 0);
     for _ in 0..window {
-        assert!(take(&mut outbox) > PART);
+        assert!(take(&mut outbox) > SLICE);
     }
     assert_eq!(take(&mut outbox), 0);
     outbox.push(LaneKey::Shard(2), 2, |out| {
         write_frame(out, 2, 3, Sort::Message, 10)
     });
-    assert!((1..PART).contains(&take(&mut outbox)), "others do not wait");
+    assert!(
+        (1..SLICE).contains(&take(&mut outbox)),
+        "others do not wait"
+    );
 }
 
 #[test]

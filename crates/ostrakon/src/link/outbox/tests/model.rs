@@ -272,7 +272,7 @@ impl Model {
             let front = self.known.iter_mut().find(|known| known.is_held());
             let front = front.expect("a part is of a frame that waits");
             front.place = Place::Taken;
-            front.sent = front.bytes.len().min(front.sent + PART);
+            front.sent = front.bytes.len().min(front.sent + SLICE);
             self.see("a part");
         }
     }
@@ -329,7 +329,7 @@ impl Model {
         self.known[number].has_arrived = true;
         self.see("arrived");
         let on_their_way = self.receiver.parts - self.acknowledged;
-        assert!(on_their_way <= PARTS_WINDOW + PART as u64);
+        assert!(on_their_way <= PARTS_WINDOW + SLICE as u64);
     }
 
     fn acknowledge(&mut self, bytes: u64) {
