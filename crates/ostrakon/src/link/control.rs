@@ -15,10 +15,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{
     Hub, Link,
     connection::End,
+    dialing,
     frame::{self, Frame},
     handshake::Purpose,
     inbox::Inbox,
-    supervisor,
 };
 
 /// Opens the control connection of a session that this node has opened, and serves it.
@@ -26,7 +26,7 @@ pub(crate) async fn dial(hub: Weak<Hub>, link: Arc<Link>, session: u64, their_se
     let Some(strong) = hub.upgrade() else {
         return;
     };
-    let dialed = supervisor::dial_for(&strong, &link, Purpose::Control, their_session).await;
+    let dialed = dialing::dial(&strong, &link, Purpose::Control, their_session).await;
     drop(strong);
     match dialed {
         Ok(dialed) => serve(hub, link, session, dialed.wire).await,

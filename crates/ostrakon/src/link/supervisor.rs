@@ -4,7 +4,6 @@
 //! task it decides alone which connection is the one.
 
 use std::{
-    net::SocketAddr,
     sync::{Arc, Weak},
     task::{Context, Poll, ready},
     time::Duration,
@@ -12,17 +11,15 @@ use std::{
 
 use ostrakon_core::{Incarnation, NodeName};
 use ostrakon_tls::Wire;
-use tokio::{
-    net::TcpStream,
-    sync::{OwnedSemaphorePermit, mpsc},
-};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::{
     Hub, Link, Phase, Session,
     connection::{Connection, End},
     control,
+    dialing::{self, Dialed},
     frame::Addressee,
-    handshake::{self, HandshakeError, Purpose},
+    handshake::{HandshakeError, Purpose},
     pen::Pen,
     watch,
 };
@@ -231,7 +228,7 @@ fn pause(limits: &super::Limits, failures: u32) -> Duration {
 
 async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, HandshakeError> {
     let latest = link.latest_turn();
-    let Dialed { wire, pen, welcome } = dial_for(hub, link, Purpose::Data, latest).await?;
+    let Dialed { wire, pen, welcome } = dialing::dial(hub, link, Purpose::Data, latest).await?;
     Ok(Established {
         wire,
         pen,
@@ -244,57 +241,6 @@ async fn dial(hub: &Arc<Hub>, link: &Arc<Link>) -> Result<Established, Handshake
         },
         place: None,
     })
-}
-
-/// A connection that the other side has agreed on.
-pub(crate) struct Dialed {
-    pub(crate) wire: Box<dyn Wire>,
-    pen: Option<Pen>,
-    welcome: handshake::Welcome,
-}
-
-pub(crate) async fn dial_for(
-    hub: &Arc<Hub>,
-    link: &Arc<Link>,
-    purpose: Purpose,
-    session: u64,
-) -> Result<Dialed, HandshakeError> {
-    let most = hub.limits.handshake;
-    let dialing = async {
-        let address = resolve(hub, link).await?;
-        let stream = TcpStream::connect(address).await?;
-        let pen = Pen::of(hub, &stream);
-        let mut secured = hub.security.connect(stream).await?;
-        let welcome = handshake::dial(&hub.me, &mut secured, &link.peer, purpose, session)
-            .await
-            .map_err(HandshakeError::named)?;
-        Ok(Dialed {
-            wire: secured.wire,
-            pen,
-            welcome,
-        })
-    };
-    tokio::time::timeout(most, dialing)
-        .await
-        .unwrap_or(Err(HandshakeError::Late(most)))
-}
-
-async fn resolve(hub: &Hub, link: &Link) -> Result<SocketAddr, HandshakeError> {
-    use std::io::{Error, ErrorKind};
-    let address = hub
-        .address(&link.peer)
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, "its address is not known"))?;
-    let mut found = tokio::net::lookup_host(&address).await?;
-    let address = found
-        .next()
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{address}` has no address")))?;
-    if hub.security.allows(address) {
-        return Ok(address);
-    }
-    let reason = format!(
-        "{address} is not a loopback address, and plain text is allowed to those only; use TLS"
-    );
-    Err(Error::new(ErrorKind::PermissionDenied, reason).into())
 }
 
 /// Runs a connection to its end, or until another one takes its place.
