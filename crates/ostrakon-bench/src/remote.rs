@@ -35,6 +35,8 @@ const BURST: u64 = 512;
 /// How many entities take turns in being told. Each has at most one burst to do, so that
 /// who queues without a bound does not queue a whole run.
 const TOLD: u64 = 8;
+/// How many bytes of tells are under way at most: half of what a link lets wait.
+const UNDER_WAY: u64 = 8 << 20;
 /// Calls in flight for the price of encryption.
 const TLS_CALLERS: u64 = 256;
 /// Items of the stream that finds out how many to ask for.
@@ -186,6 +188,7 @@ async fn flood<R: Remote>(
     length: Duration,
 ) -> Result<u64> {
     let deadline = Instant::now() + length;
+    let burst = BURST.min(UNDER_WAY / TOLD / size as u64);
     let entities: Vec<Address> = (0..TOLD).map(Address::of).collect();
     let mut signs = VecDeque::new();
     let mut bursts = entities.iter().cycle();
@@ -197,10 +200,10 @@ async fn flood<R: Remote>(
         {
             sign.await??;
         }
-        for _ in 0..BURST {
+        for _ in 0..burst {
             link.tell(entity, Body::carrying(1, size)).await?;
         }
-        sum += BURST;
+        sum += burst;
         signs.push_back(tokio::spawn(held(link.clone(), entity.clone())));
         tokio::task::yield_now().await;
     }
