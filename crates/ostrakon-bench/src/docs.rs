@@ -53,7 +53,8 @@ const HOW_TO_READ: &str = "\
 - `remote_ask_N`: N callers, each with one call in flight to a random entity. `remote_tell`: one
   producer, one entity; every message is accounted for at the end. `remote_stream`: one answer of
   many items. `remote_tls`: 256 callers with encryption over the same without. `remote_burst`: one
-  caller while 2 MiB messages go over the same connection, over the same without; four times as long.
+  caller while 2 MiB messages go over the same connection, over the same without; four times as long;
+  `large`: how many of these were answered a second, each with as much.
 - Between processes **limit** is a postcard struct in a frame of TCP, handled by the task that reads
   it, all answers to one read in one write; **framed** is the same with a task and a mailbox of 16
   per entity. The limit takes a stream over a connection of its own. **tonic** is one bidirectional

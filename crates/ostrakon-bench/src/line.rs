@@ -135,6 +135,10 @@ impl Line {
         vec![
             Self::low("", BURST, "× quiet p50", target),
             Self::low("heartbeat", HEARTBEAT, "ms", Target(&[Part::Bound(50.0)])),
+            Self {
+                suffix: "large",
+                ..Self::rate("messages/s", NO_TARGET)
+            },
         ]
     }
 

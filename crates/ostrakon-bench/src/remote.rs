@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
@@ -146,17 +147,22 @@ impl Client {
         let quiet = drive::<Tokio, _>(&reach, 1, length).await?;
         reach.link.slowest_heartbeat();
         let mut bombs = JoinSet::new();
+        let fallen = Arc::new(AtomicU64::new(0));
         for _ in 0..BOMBS {
-            bombs.spawn(bombard(Arc::clone(&reach.link)));
+            bombs.spawn(bombard(Arc::clone(&reach.link), Arc::clone(&fallen)));
         }
         drive::<Tokio, _>(&reach, 1, self.length / 10).await?;
+        let (before, began) = (fallen.load(Ordering::Relaxed), Instant::now());
         let loud = drive::<Tokio, _>(&reach, 1, length).await?;
+        let large = (fallen.load(Ordering::Relaxed) - before) as f64;
+        let rate = large / began.elapsed().as_secs_f64();
         ensure!(bombs.try_join_next().is_none(), "the burst ended early");
         let heartbeat = reach.link.slowest_heartbeat();
         let millis = heartbeat.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3);
         Ok(Figures::default()
             .with(BURST_FACTOR, loud.micros(0.5) / quiet.micros(0.5))
             .with(HEARTBEAT, millis)
+            .with(RATE, rate)
             .with(P50, loud.micros(0.5))
             .with(P99, loud.micros(0.99)))
     }
@@ -171,11 +177,12 @@ impl Client {
     }
 }
 
-/// Sends messages of [`HUGE`] bytes to one entity, as fast as they are answered.
-async fn bombard<R: Remote>(link: Arc<R>) -> Result<()> {
+/// Sends messages of [`HUGE`] bytes to one entity, as fast as they are answered, and counts them.
+async fn bombard<R: Remote>(link: Arc<R>, fallen: Arc<AtomicU64>) -> Result<()> {
     let entity = Address::of(1);
     loop {
         link.ask(&entity, Body::carrying(0, HUGE)).await?;
+        fallen.fetch_add(1, Ordering::Relaxed);
     }
 }
 
