@@ -124,11 +124,18 @@ impl Voting<'_> {
 
     async fn change(&self, members: Change) -> Result<(), VotersError> {
         let changed = self.raft.change_membership(members, false);
-        match tokio::time::timeout(self.deadline, changed).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(self.explained(error)),
-            Err(_) => Err(VotersError::Late(self.deadline)),
-        }
+        let done = match tokio::time::timeout(self.deadline, changed).await {
+            Ok(Ok(done)) => Some(done.log_id),
+            Ok(Err(error)) => return Err(self.explained(error)),
+            Err(_) => return Err(VotersError::Late(self.deadline)),
+        };
+        // The next step goes by the metrics, and those may be a little behind what was just decided.
+        let is_known = |metrics: &Metrics| {
+            *metrics.membership_config.log_id() >= done || !metrics.state.is_leader()
+        };
+        let wait = self.raft.wait(Some(self.deadline));
+        let known = wait.metrics(is_known, "what was decided").await;
+        known.map_or(Err(VotersError::Late(self.deadline)), |_| Ok(()))
     }
 
     fn explained(&self, error: RaftError<TypeConfig, ClientWriteError<TypeConfig>>) -> VotersError {
