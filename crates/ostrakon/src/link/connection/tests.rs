@@ -128,7 +128,7 @@ fn send_ask<T: Payload>(
     link.send(&message, ports).unwrap()
 }
 
-/// Something that panics when it is dropped once too often.
+/// Panics when it is dropped, if it is live.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Bomb(bool);
 
