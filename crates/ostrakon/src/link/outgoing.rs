@@ -90,7 +90,7 @@ impl State {
         };
         let size = message.payload.len();
         let spot = self.outbox.push_sized(message.lane, token, size, |out| {
-            frame.put(out, tags.iter().copied());
+            frame.put(out, &tags);
         });
         if spot != large {
             let own = (request != 0).then_some(request);

@@ -5,6 +5,7 @@ use ostrakon_core::ShardId;
 use super::BadFrame;
 
 /// What has not been read yet of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -15,7 +16,19 @@ impl<'a> Fields<'a> {
     }
 
     /// Seven bits to a byte, the lowest first; the high bit says that more follow.
+    #[inline]
     pub(crate) fn number(&mut self) -> Result<u64, BadFrame> {
+        match *self.0 {
+            // Most are small.
+            [byte, ref rest @ ..] if byte < 0x80 => {
+                self.0 = rest;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, BadFrame> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

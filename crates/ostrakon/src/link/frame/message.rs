@@ -22,7 +22,7 @@ pub(crate) struct Message<'a> {
     pub(crate) id: &'a str,
     /// How much time the asker leaves, in milliseconds; 0 for a tell.
     pub(crate) remaining: u64,
-    ports: &'a [u8],
+    ports: Tags<'a>,
     options: &'a [u8],
     pub(crate) payload: &'a [u8],
     /// All of it, as it came.
@@ -45,6 +45,34 @@ pub(crate) struct PortTag {
     /// The number of the codec that the answer is expected in.
     pub(crate) codec: u8,
     pub(crate) request: RequestId,
+}
+
+/// The replies inside a message: nearly always none or one, so the first has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tags<'a> {
+    first: Option<PortTag>,
+    more: Fields<'a>,
+}
+
+impl<'a> Tags<'a> {
+    fn read(section: &'a [u8]) -> Result<Self, BadFrame> {
+        let mut more = Fields(section);
+        let mut first = None;
+        if !more.0.is_empty() {
+            first = Some(PortTag::read(&mut more)?);
+        }
+        let mut rest = more;
+        for _ in 1..MOST_PORTS {
+            if rest.0.is_empty() {
+                break;
+            }
+            PortTag::read(&mut rest)?;
+        }
+        if !rest.0.is_empty() {
+            return Err(BadFrame::ManyPorts);
+        }
+        Ok(Self { first, more })
+    }
 }
 
 /// Optional fields of a message; a reader skips those it does not know.
@@ -70,9 +98,9 @@ impl<'a> Message<'a> {
         let kind = fields.text(EntityKind::MAX_LEN)?;
         let id = fields.text(EntityId::MAX_LEN)?;
         let remaining = fields.number()?;
-        let ports = fields.section()?;
+        let ports = Tags::read(fields.section()?)?;
         let options = fields.section()?;
-        let message = Self {
+        Ok(Self {
             request,
             to,
             kind,
@@ -82,30 +110,14 @@ impl<'a> Message<'a> {
             options,
             payload: fields.0,
             body,
-        };
-        message.check_ports()?;
-        Ok(message)
-    }
-
-    fn check_ports(&self) -> Result<(), BadFrame> {
-        let mut fields = Fields(self.ports);
-        for _ in 0..MOST_PORTS {
-            if fields.0.is_empty() {
-                return Ok(());
-            }
-            PortTag::read(&mut fields)?;
-        }
-        if fields.0.is_empty() {
-            Ok(())
-        } else {
-            Err(BadFrame::ManyPorts)
-        }
+        })
     }
 
     /// The replies inside the message, in the order in which it numbers them.
     pub(crate) fn ports(&self) -> impl Iterator<Item = PortTag> + use<'a> {
-        let mut fields = Fields(self.ports);
-        std::iter::from_fn(move || PortTag::read(&mut fields).ok())
+        let Tags { first, mut more } = self.ports;
+        let more = std::iter::from_fn(move || PortTag::read(&mut more).ok());
+        first.into_iter().chain(more)
     }
 
     pub(crate) fn options(&self) -> &'a [u8] {
@@ -143,7 +155,7 @@ impl PortTag {
         })
     }
 
-    fn write(self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         let stream = if self.is_stream { Self::STREAM } else { 0 };
         out.push(self.codec | stream);
         put_number(out, self.request);
@@ -162,7 +174,7 @@ pub(crate) struct NewMessage<'a> {
 }
 
 impl NewMessage<'_> {
-    pub(crate) fn put(&self, out: &mut Vec<u8>, ports: impl Iterator<Item = PortTag> + Clone) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>, ports: &[PortTag]) {
         put(out, kind::MESSAGE, self.request, |out| {
             match self.to {
                 Addressee::Actor => out.push(0),
@@ -182,15 +194,15 @@ impl NewMessage<'_> {
 }
 
 /// The section of the ports: nearly always none or one, so its length fits a byte and is filled in afterwards.
-fn put_ports(out: &mut Vec<u8>, ports: impl Iterator<Item = PortTag> + Clone) {
-    if ports.clone().count() <= 11 {
+fn put_ports(out: &mut Vec<u8>, ports: &[PortTag]) {
+    if ports.len() <= 11 {
         let start = out.len();
         out.push(0);
-        ports.for_each(|port| port.write(out));
+        ports.iter().for_each(|port| port.write(out));
         out[start] = (out.len() - start - 1) as u8;
         return;
     }
     let mut section = Vec::new();
-    ports.for_each(|port| port.write(&mut section));
+    ports.iter().for_each(|port| port.write(&mut section));
     put_section(out, &section);
 }

@@ -38,7 +38,7 @@ fn ports() -> [PortTag; 2] {
 }
 
 fn body_of_example() -> Vec<u8> {
-    body(&written(|out| example().put(out, ports().into_iter()))).to_vec()
+    body(&written(|out| example().put(out, &ports()))).to_vec()
 }
 
 fn fault(code: u64, text: &str) -> Fault<'static> {
@@ -166,5 +166,5 @@ fn rewrite_message(message: &Message<'_>, out: &mut Vec<u8>) {
         options: message.options(),
         payload: message.payload,
     };
-    new.put(out, ports.into_iter());
+    new.put(out, &ports);
 }

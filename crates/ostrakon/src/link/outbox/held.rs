@@ -276,7 +276,7 @@ mod tests {
             options: &[],
             payload: &[],
         };
-        by_entity(|| outbox.push(LANE, 1, |out| message.put(out, std::iter::empty())));
+        by_entity(|| outbox.push(LANE, 1, |out| message.put(out, &[])));
         let mut buffer = Vec::new();
         outbox.take(&mut buffer);
         outbox.put_back(&buffer, 0);

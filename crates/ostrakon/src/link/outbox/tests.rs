@@ -34,7 +34,7 @@ fn write_frame(out: &mut Vec<u8>, number: u64, lane: usize, sort: Sort, size: us
                 options: &[],
                 payload: &payload,
             };
-            message.put(out, [].into_iter());
+            message.put(out, &[]);
         }
         Sort::Answer => frame::put_answer(out, number, &payload),
         Sort::Fence => frame::put_fence(out, number, "default", ShardId::new(1).unwrap()),

@@ -23,7 +23,7 @@ fn golden_messages() -> Vec<(Writer, &'static str)> {
             "02000000 00 09",
         ),
         (
-            Box::new(|out| example().put(out, ports().into_iter())),
+            Box::new(|out| example().put(out, &ports())),
             "20000000 01 ac02 05 07 04 63686174 05 6c6f626279 dc0b 06 01ac02 82ad02 04 0102aabb dead",
         ),
         (
@@ -35,7 +35,7 @@ fn golden_messages() -> Vec<(Writer, &'static str)> {
                     options: &[],
                     ..example()
                 };
-                actor.put(out, [].into_iter());
+                actor.put(out, &[]);
             }),
             "13000000 01 00 00 04 63686174 05 6c6f626279 00 00 00 dead",
         ),

@@ -35,7 +35,7 @@ proptest! {
         let new = NewMessage {
             request, to, kind: &kind, id: &id, remaining, options: &section, payload: &payload,
         };
-        let bytes = written(|out| new.put(out, tags.iter().copied()));
+        let bytes = written(|out| new.put(out, &tags));
         let Ok(Frame::Message(message)) = Frame::read(body(&bytes)) else {
             panic!("no message: {bytes:?}");
         };
