@@ -237,7 +237,7 @@ impl<E: Entity> EntityRef<E> {
                     match sent.way {
                         Sent::Queued => {}
                         Sent::Here(turn, runtime) => run_here(turn, runtime).await,
-                        Sent::Away(ticket, settle) => asked.went_away(ticket, settle),
+                        Sent::Away(ticket) => asked.went_away(ticket),
                     }
                     let outcome = asked.outcome(sent.clock, sent.deadline).await;
                     outcome.map_err(|gave_up| self.gave_up(gave_up))
@@ -341,7 +341,7 @@ impl<E: Entity> EntityRef<E> {
             deadline: ask.deadline,
         };
         let ticket = self.send_away(message, Some(asking), &options)?;
-        Ok(Sent::Away(ticket, settle))
+        Ok(Sent::Away(ticket))
     }
 
     /// What to do with a message that its host did not take: it may have moved a moment ago.
@@ -421,8 +421,8 @@ enum Sent<'r> {
     Queued,
     /// Its entity was free: the asker runs the turn.
     Here(Here, &'r Handle),
-    /// To another node; the asker keeps the hand by which it can be found again.
-    Away(Ticket<'r>, Arc<dyn Settle>),
+    /// To another node.
+    Away(Ticket<'r>),
 }
 
 async fn run_here(turn: Here, runtime: &Handle) {

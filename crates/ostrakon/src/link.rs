@@ -60,18 +60,22 @@ pub(crate) use self::{
     outgoing::{Outgoing, remaining},
     parcel::{Parcel, write_options},
     replying::Class,
-    requests::asker_id,
     taking_back::{Fenced, Withdrawn},
 };
 
 use self::{
     frame::RequestId,
     outbox::{Outbox, Spot},
-    requests::{Request, Requests},
+    requests::{Owed, Request, Requests},
     session::Session,
     supervisor::{Established, Rank},
 };
-use crate::{AskError, TellError, clock::Clock, lock::Mutex, wire::Port};
+use crate::{
+    AskError, TellError,
+    clock::Clock,
+    lock::Mutex,
+    wire::{ItemsPort, Port},
+};
 
 pub(crate) struct Link {
     pub(crate) peer: NodeName,
@@ -187,8 +191,11 @@ impl Link {
     }
 
     /// An item of a stream arrived: where it goes.
-    fn stream_port(&self, request: RequestId) -> Option<Port> {
-        self.state.lock().requests.get_mut(request)?.port.clone()
+    fn stream_port(&self, request: RequestId) -> Option<ItemsPort> {
+        match &self.state.lock().requests.get_mut(request)?.owed {
+            Owed::Reply(Port::Items(port)) => Some(port.clone()),
+            Owed::Reply(Port::Answer(_)) | Owed::Opening(_) => None,
+        }
     }
 
     /// Whether something waits for a connection, and none is about to come.

@@ -17,7 +17,7 @@ use crate::{
     AskError, Codec, CodecError, Payload,
     lock::Mutex,
     stage::{Closed, Stage},
-    wire::{self, AnswerBytes, AnswerPort, AnswerSink, Port},
+    wire::{self, AnswerBytes, AnswerPort, AnswerSink, Delivery, Port},
 };
 
 /// Answers one ask. Send it to its asker with [`Reply::send`], keep it for later, or pass it on inside another message.
@@ -211,19 +211,22 @@ impl<T: Payload> Slot<T> {
     }
 
     fn post(&self, outcome: Result<Answer<T>, AskError>) -> Answered {
+        self.put(outcome).wake()
+    }
+
+    /// Puts in the outcome; the caller wakes the asker.
+    fn put(&self, outcome: Result<Answer<T>, AskError>) -> Delivery {
         match self.stage.settle() {
-            Closed::Settled => return Answered::Already,
-            Closed::Abandoned => return Answered::TooLate,
+            Closed::Settled => return Answered::Already.into(),
+            Closed::Abandoned => return Answered::TooLate.into(),
             Closed::Waiting | Closed::Running => {}
         }
         let mut mail = self.mail.lock();
         mail.outcome = Some(outcome);
-        let waker = mail.waker.take();
-        drop(mail);
-        if let Some(waker) = waker {
-            waker.wake();
+        Delivery {
+            answered: Answered::Delivered,
+            waker: mail.waker.take(),
         }
-        Answered::Delivered
     }
 
     fn copy_dropped(&self) {
@@ -243,8 +246,8 @@ impl<T: Payload> Answer<T> {
 }
 
 impl<T: Payload> AnswerSink for Slot<T> {
-    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered {
-        self.post(match answer {
+    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Delivery {
+        self.put(match answer {
             Ok(AnswerBytes::Owned(bytes)) => Ok(Answer::Encoded(codec, bytes)),
             Ok(AnswerBytes::Borrowed(bytes)) => codec
                 .decode(bytes)
@@ -252,14 +255,6 @@ impl<T: Payload> AnswerSink for Slot<T> {
                 .map_err(AskError::BadReply),
             Err(error) => Err(AskError::BadReply(error)),
         })
-    }
-
-    fn fail(&self, error: AskError) {
-        self.post(Err(error));
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.stage.is_open()
     }
 
     fn copied(&self) {
@@ -271,8 +266,20 @@ impl<T: Payload> AnswerSink for Slot<T> {
     }
 }
 
+/// Tells one ask from another, as long as its asker keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AskId(usize);
+
+impl AskId {
+    /// By what only this ask has.
+    pub(crate) fn of<T>(own: &T) -> Self {
+        Self(std::ptr::from_ref(own).addr())
+    }
+}
+
 /// The runtime's hand on an ask, whatever the type of its answer.
 pub(crate) trait Settle: Send + Sync {
+    fn id(&self) -> AskId;
     /// The message leaves for another node: from now on it may be handled at any time.
     fn set_out(&self);
     /// The message's turn has come. `false`: nobody wants it any more, it must not run.
@@ -294,6 +301,10 @@ pub(crate) trait Settle: Send + Sync {
 }
 
 impl<T: Payload> Settle for Slot<T> {
+    fn id(&self) -> AskId {
+        AskId::of(self)
+    }
+
     fn set_out(&self) {
         self.stage.set_out();
     }
@@ -331,6 +342,10 @@ impl<T: Payload> Settle for Slot<T> {
 pub(crate) struct Opening(pub(crate) Arc<Slot<()>>);
 
 impl Settle for Opening {
+    fn id(&self) -> AskId {
+        self.0.id()
+    }
+
     fn set_out(&self) {
         self.0.set_out();
     }

@@ -7,6 +7,7 @@
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
+    task::Waker,
 };
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::{
     AskError, Codec, CodecError, Payload,
-    reply::Answered,
+    reply::{Answered, Settle},
     stream::{EndOfItems, ItemsSink},
 };
 
@@ -45,10 +46,12 @@ impl Port {
 /// The replies inside a message: nearly always none or one.
 pub(crate) type Ports = SmallVec<[Port; 1]>;
 
-/// Where a decoded [`Reply`](crate::Reply) sends its answer: encoded, to whoever can bring it to the asker. Each counts as a copy of the reply.
+/// Where a decoded [`Reply`](crate::Reply) sends its answer: encoded, to whoever can bring it to the asker.
 pub(crate) struct AnswerPort {
     pub(crate) codec: Codec,
     pub(crate) sink: Arc<dyn AnswerSink>,
+    /// Whether the sink knows it as a copy of the reply, and must know when it is gone.
+    is_counted: bool,
 }
 
 /// Where a decoded [`StreamReply`](crate::StreamReply) sends its items.
@@ -74,11 +77,32 @@ impl AnswerBytes<'_> {
     }
 }
 
+/// What became of an encoded answer, and who is to be woken for it.
+pub(crate) struct Delivery {
+    pub(crate) answered: Answered,
+    pub(crate) waker: Option<Waker>,
+}
+
+impl From<Answered> for Delivery {
+    /// Nobody waits in this process.
+    fn from(answered: Answered) -> Self {
+        let waker = None;
+        Self { answered, waker }
+    }
+}
+
+impl Delivery {
+    pub(crate) fn wake(self) -> Answered {
+        if let Some(waker) = self.waker {
+            waker.wake();
+        }
+        self.answered
+    }
+}
+
 /// Takes an encoded answer.
-pub(crate) trait AnswerSink: Send + Sync {
-    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered;
-    fn fail(&self, error: AskError);
-    fn is_wanted(&self) -> bool;
+pub(crate) trait AnswerSink: Settle {
+    fn deliver(&self, codec: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Delivery;
     /// There is one more reply that may answer.
     fn copied(&self);
     /// There is one fewer.
@@ -89,19 +113,38 @@ impl AnswerPort {
     /// A new copy of the reply to `sink`.
     pub(crate) fn new(codec: Codec, sink: Arc<dyn AnswerSink>) -> Self {
         sink.copied();
-        Self { codec, sink }
+        Self {
+            codec,
+            sink,
+            is_counted: true,
+        }
+    }
+
+    /// The port of an ask that somebody else speaks for until it has been handled. Only its clones count.
+    pub(crate) fn of_ask(codec: Codec, sink: Arc<dyn AnswerSink>) -> Self {
+        Self {
+            codec,
+            sink,
+            is_counted: false,
+        }
     }
 
     pub(crate) fn is_wanted(&self) -> bool {
-        self.sink.is_wanted()
+        !self.sink.is_over()
     }
 
-    pub(crate) fn send<T: Payload>(&self, value: &T) -> Answered {
+    pub(crate) fn send<T: Payload>(self, value: &T) -> Answered {
         in_scratch(|buffer| {
             let encoded = self.codec.encode_into(value, buffer);
             let answer = encoded.map(|()| AnswerBytes::Borrowed(buffer));
-            self.sink.deliver(self.codec, answer)
+            self.deliver(answer).wake()
         })
+    }
+
+    /// Brings the outcome. After that nobody needs to know how many copies there are.
+    pub(crate) fn deliver(mut self, answer: Result<AnswerBytes<'_>, CodecError>) -> Delivery {
+        self.is_counted = false;
+        self.sink.deliver(self.codec, answer)
     }
 }
 
@@ -113,7 +156,9 @@ impl Clone for AnswerPort {
 
 impl Drop for AnswerPort {
     fn drop(&mut self) {
-        self.sink.dropped();
+        if self.is_counted {
+            self.sink.dropped();
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! `Asked`: the asker's hold on its ask, from sending to the outcome.
 
-use std::sync::Arc;
-
 use ostrakon_core::Time;
 
 use crate::{
     AskError, Payload,
     clock::Clock,
-    link::{self, Ticket, Withdrawn},
+    link::{Ticket, Withdrawn},
     reply::{Settle, Slot},
 };
 
@@ -15,7 +13,7 @@ use crate::{
 pub(super) struct Asked<'s, R: Payload> {
     slot: &'s Slot<R>,
     /// The message has gone to another node.
-    away: Option<(Ticket<'s>, Arc<dyn Settle>)>,
+    away: Option<Ticket<'s>>,
     over: bool,
 }
 
@@ -36,8 +34,8 @@ impl<'s, R: Payload> Asked<'s, R> {
     }
 
     /// The message has gone to another node.
-    pub(super) fn went_away(&mut self, ticket: Ticket<'s>, settle: Arc<dyn Settle>) {
-        self.away = Some((ticket, settle));
+    pub(super) fn went_away(&mut self, ticket: Ticket<'s>) {
+        self.away = Some(ticket);
     }
 
     /// Waits for the outcome, until the deadline at most.
@@ -68,7 +66,7 @@ impl<'s, R: Payload> Asked<'s, R> {
 
     /// Whether a link has the message; it may also wait in a lane.
     fn is_on_link(&self) -> bool {
-        let ticket = self.away.as_ref().map(|(ticket, _)| ticket);
+        let ticket = self.away.as_ref();
         ticket.is_some_and(|ticket| ticket.request != 0)
     }
 
@@ -91,8 +89,7 @@ impl<'s, R: Payload> Asked<'s, R> {
     }
 
     fn withdraw(&self) -> Option<Withdrawn> {
-        let (ticket, settle) = self.away.as_ref()?;
-        Some(ticket.withdraw(link::asker_id(settle)))
+        Some(self.away.as_ref()?.withdraw(self.slot.id()))
     }
 }
 

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     AskError, Codec, CodecError, TellError,
-    reply::{Answered, Settle},
+    reply::{Answered, AskId, Settle},
     stage::{Closed, Stage},
     stream::{ConsumerGone, Credit, EndOfItems, ItemsSink},
-    wire::{AnswerBytes, AnswerSink},
+    wire::{AnswerBytes, AnswerSink, Delivery},
 };
 
 /// An ask, or a reply inside a message, whose asker is on another node.
@@ -115,6 +115,10 @@ impl Guest {
 }
 
 impl Settle for Guest {
+    fn id(&self) -> AskId {
+        AskId::of(self)
+    }
+
     fn set_out(&self) {}
 
     fn begin(&self) -> bool {
@@ -151,8 +155,8 @@ impl Settle for Guest {
 }
 
 impl AnswerSink for Guest {
-    fn deliver(&self, _: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Answered {
-        match answer {
+    fn deliver(&self, _: Codec, answer: Result<AnswerBytes<'_>, CodecError>) -> Delivery {
+        let answered = match answer {
             Ok(bytes) if bytes.as_slice().len() > self.link.most() => {
                 let (size, limit) = (bytes.as_slice().len(), self.link.most());
                 let error = TellError::TooLarge { size, limit };
@@ -171,15 +175,8 @@ impl AnswerSink for Guest {
                 self.send_fault(&AskError::BadReply(error));
                 Answered::Delivered
             }
-        }
-    }
-
-    fn fail(&self, error: AskError) {
-        self.send_fault(&error);
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.stage.is_open()
+        };
+        answered.into()
     }
 
     fn copied(&self) {

@@ -193,8 +193,8 @@ impl Hub {
     }
 
     /// The host of a kind on this node.
-    pub(crate) fn host(&self, kind: &str) -> Result<Arc<dyn AnyHost>, TellError> {
-        let host = self.kind(kind).and_then(|known| known.host.clone());
+    pub(crate) fn host(&self, kind: &str) -> Result<&Arc<dyn AnyHost>, TellError> {
+        let host = self.kind(kind).and_then(|known| known.host.as_ref());
         host.ok_or_else(|| TellError::UnknownKind {
             kind: kind.to_owned(),
         })

@@ -31,9 +31,13 @@ use super::{
     outbox::LaneKey,
     parcel::Origin,
     remaining,
-    requests::AskerId,
 };
-use crate::{TellError, lock::Mutex, reply::Settle, wire::Ports};
+use crate::{
+    TellError,
+    lock::Mutex,
+    reply::{AskId, Settle},
+    wire::Ports,
+};
 
 /// The lanes of a group, by shard.
 pub(crate) type Lanes = Arc<[Arc<Lane>]>;
@@ -176,10 +180,10 @@ pub(crate) enum Way<'a> {
 
 impl Ticket<'_> {
     /// Takes the ask back.
-    pub(crate) fn withdraw(&self, settle: AskerId) -> Withdrawn {
+    pub(crate) fn withdraw(&self, ask: AskId) -> Withdrawn {
         match self.way {
-            Way::Lane(lane) => lane.withdraw(self.request, settle),
-            Way::Link(link) => link.withdraw(self.request, settle),
+            Way::Lane(lane) => lane.withdraw(self.request, ask),
+            Way::Link(link) => link.withdraw(self.request, ask),
         }
     }
 }
@@ -449,24 +453,24 @@ impl Lane {
     }
 
     /// Takes an ask back that waits here, or has gone on from here.
-    fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
+    fn withdraw(&self, request: RequestId, ask: AskId) -> Withdrawn {
         let mut state = self.state.lock();
         if let Some(detour) = &mut state.detour {
-            if take_out(&mut detour.returned, settle).is_some() {
+            if take_out(&mut detour.returned, ask).is_some() {
                 return Withdrawn::Unsent;
             }
-            if let Some(parcel) = take_out(&mut detour.held, settle) {
+            if let Some(parcel) = take_out(&mut detour.held, ask) {
                 detour.held_bytes -= parcel.size();
                 return Withdrawn::Unsent;
             }
         }
         let link = state.route.as_ref().and_then(|route| route.link.clone());
         drop(state);
-        link.map_or(Withdrawn::Sent, |link| link.withdraw(request, settle))
+        link.map_or(Withdrawn::Sent, |link| link.withdraw(request, ask))
     }
 }
 
-fn take_out(queue: &mut VecDeque<Parcel>, settle: AskerId) -> Option<Parcel> {
-    let place = queue.iter().position(|parcel| parcel.is_from(settle))?;
+fn take_out(queue: &mut VecDeque<Parcel>, ask: AskId) -> Option<Parcel> {
+    let place = queue.iter().position(|parcel| parcel.is_of(ask))?;
     queue.remove(place)
 }

@@ -108,6 +108,15 @@ impl Outbox {
         }
     }
 
+    /// Where a frame with a payload of `size` bytes will be, unless its other fields make it large.
+    pub(crate) fn expected_spot(&self, lane: LaneKey, token: u64, size: usize) -> Spot {
+        if size <= LARGE && !self.waits_behind_large(lane) {
+            let start = self.base + self.ready.len() as u64;
+            return Spot::Ordinary { start };
+        }
+        Spot::Large { token }
+    }
+
     /// Puts in the frame that `write` writes.
     pub(crate) fn push(
         &mut self,

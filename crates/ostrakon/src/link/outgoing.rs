@@ -11,11 +11,11 @@ use super::{
     Link, Phase, Session, State,
     frame::{self, Addressee, NewMessage, PortTag, RequestId},
     outbox::{LaneKey, Spot},
-    requests::{Asker, AskerId, Request, asker_id},
+    requests::{Asked, Owed, Request},
 };
 use crate::{
     TellError,
-    reply::Settle,
+    reply::{AskId, Settle},
     stream::{Credit, FarProducer},
     wire::{Port, Ports},
 };
@@ -76,9 +76,9 @@ impl State {
     /// Enters a message and what it asks for.
     fn enter(&mut self, link: &Arc<Link>, message: &Outgoing<'_>, ports: &mut Ports) -> RequestId {
         let token = self.token();
-        // As long as it is not known otherwise: small frames have a position.
-        let large = Spot::Large { token };
-        let (request, tags) = self.enter_requests(link, message, ports, large);
+        let size = message.payload.len();
+        let expected = self.outbox.expected_spot(message.lane, token, size);
+        let (request, tags) = self.enter_requests(link, message, ports, expected);
         let frame = NewMessage {
             request,
             to: message.to,
@@ -88,11 +88,10 @@ impl State {
             options: message.options,
             payload: message.payload,
         };
-        let size = message.payload.len();
         let spot = self.outbox.push_sized(message.lane, token, size, |out| {
             frame.put(out, &tags);
         });
-        if spot != large {
+        if spot != expected {
             let own = (request != 0).then_some(request);
             for id in tags.iter().map(|tag| tag.request).chain(own) {
                 if let Some(entry) = self.requests.get_mut(id) {
@@ -127,22 +126,21 @@ impl State {
         ports: &mut Ports,
         spot: Spot,
     ) -> (RequestId, SmallVec<[PortTag; 1]>) {
-        let own = message.asker.map(asker_id);
-        let mut asker = message.asker.map(|settle| Asker {
-            settle: Arc::clone(settle),
+        let own = message.asker.map(|asker| asker.id());
+        let asked = || Asked {
             kind: message.kind,
             id: message.id.clone(),
-        });
+        };
         let mut request = 0;
         let mut tags = SmallVec::new();
         for port in ports.drain(..) {
-            let is_own = own.is_some() && port.sink() == own;
+            let is_own = own.is_some() && port.ask() == own;
             let codec = port.codec().id();
             let credit = port.credit().cloned();
             let is_stream = credit.is_some();
             let id = self.requests.insert(Request {
-                asker: if is_own { asker.take() } else { None },
-                port: Some(port),
+                owed: Owed::Reply(port),
+                asked: is_own.then(asked),
                 spot,
                 deadline: message.deadline.filter(|_| is_own),
             });
@@ -158,11 +156,13 @@ impl State {
                 request: id,
             });
         }
-        if asker.is_some() {
+        if let Some(asker) = message.asker
+            && request == 0
+        {
             // An ask whose reply is not in the message: the opening of a stream.
             request = self.requests.insert(Request {
-                asker,
-                port: None,
+                owed: Owed::Opening(Arc::clone(asker)),
+                asked: Some(asked()),
                 spot,
                 deadline: message.deadline,
             });
@@ -212,10 +212,10 @@ pub(crate) fn remaining(now: Time, deadline: Time) -> u64 {
 }
 
 impl Port {
-    /// What identifies the receiver of the answer.
-    fn sink(&self) -> Option<AskerId> {
+    /// Which ask the answer is for.
+    fn ask(&self) -> Option<AskId> {
         match self {
-            Self::Answer(port) => Some(Arc::as_ptr(&port.sink).cast::<()>().addr()),
+            Self::Answer(port) => Some(port.sink.id()),
             Self::Items(_) => None,
         }
     }

@@ -7,13 +7,13 @@ use ostrakon_core::{EntityId, ShardId, Time};
 use super::{
     frame::{self, Addressee, RequestId, option},
     hub::Hub,
-    requests::{AskerId, Request, asker_id},
+    requests::{Owed, Request},
 };
 use crate::{
     AskError, CallChain, TellError, TraceContext,
     lease::{Lease, is_acting_here},
-    reply::Settle,
-    wire::Ports,
+    reply::{AskId, Settle},
+    wire::{Port, Ports},
 };
 
 pub(crate) struct Parcel {
@@ -84,18 +84,26 @@ impl Parcel {
         let mut ports = Ports::new();
         for tag in message.ports() {
             // Without its request nobody waits for it any more: then the whole message is void.
-            let request = remove(tag.request)?;
-            asker = asker.or(request.asker);
-            ports.extend(request.port);
+            let Request { owed, asked, .. } = remove(tag.request)?;
+            let Owed::Reply(port) = owed else {
+                return None;
+            };
+            if let (Port::Answer(port), Some(_)) = (&port, asked) {
+                asker = Some(Arc::clone(&port.sink) as Arc<dyn Settle>);
+            }
+            ports.push(port);
         }
         if message.request != 0 && asker.is_none() {
-            asker = Some(remove(message.request)?.asker?);
+            let Owed::Opening(opening) = remove(message.request)?.owed else {
+                return None;
+            };
+            asker = Some(opening);
         }
         Some(Self {
             kind,
             id: EntityId::new(message.id).ok()?,
             shard,
-            asker: asker.map(|asker| asker.settle),
+            asker,
             deadline: hub.deadline(message.remaining),
             origin: Origin::unknown(&hub.lease),
             options: message.options().to_vec(),
@@ -133,9 +141,9 @@ impl Parcel {
         }
     }
 
-    pub(crate) fn is_from(&self, settle: AskerId) -> bool {
+    pub(crate) fn is_of(&self, ask: AskId) -> bool {
         let asker = self.asker.as_ref();
-        asker.is_some_and(|asker| asker_id(asker) == settle)
+        asker.is_some_and(|asker| asker.id() == ask)
     }
 }
 

@@ -8,7 +8,11 @@ use std::sync::Arc;
 use ostrakon_core::{EntityId, Time};
 
 use super::{frame::RequestId, outbox::Spot};
-use crate::{AskError, reply::Settle, wire::Port};
+use crate::{
+    AskError,
+    reply::{AskId, Settle},
+    wire::Port,
+};
 
 /// The most requests that may be under way to one node.
 const MOST: usize = 1 << 20;
@@ -36,46 +40,50 @@ impl Place {
 
 /// Something that the other side owes an answer to.
 pub(crate) struct Request {
-    /// The asker, if this is an ask.
-    pub(crate) asker: Option<Asker>,
-    /// Where the answer or the items go.
-    pub(crate) port: Option<Port>,
+    pub(crate) owed: Owed,
+    /// Who was asked, if this is an ask.
+    pub(crate) asked: Option<Asked>,
     /// Where the message that asks for it waits or waited.
     pub(crate) spot: Spot,
     /// When its asker gives up; `None` where nobody does.
     pub(crate) deadline: Option<Time>,
 }
 
-/// Who waits for an ask, and for whom.
-#[derive(Clone)]
-pub(crate) struct Asker {
-    pub(crate) settle: Arc<dyn Settle>,
+/// What the other side owes, and to whom.
+pub(crate) enum Owed {
+    /// An answer, or the items of a stream.
+    Reply(Port),
+    /// That the turn of a streaming ask has come; its items are owed to another request.
+    Opening(Arc<dyn Settle>),
+}
+
+/// The entity that an ask is for.
+pub(crate) struct Asked {
     pub(crate) kind: &'static str,
     pub(crate) id: EntityId,
-}
-
-/// Tells one asker from another, as long as it is kept alive.
-pub(crate) type AskerId = usize;
-
-pub(crate) fn asker_id(settle: &Arc<dyn Settle>) -> AskerId {
-    Arc::as_ptr(settle).cast::<()>().addr()
-}
-
-impl Asker {
-    pub(crate) fn is(&self, settle: AskerId) -> bool {
-        asker_id(&self.settle) == settle
-    }
 }
 
 impl Request {
     /// Ends the request without an answer.
     pub(crate) fn fail(self, error: &AskError) {
-        if let Some(asker) = self.asker {
-            asker.settle.fail(error.clone());
+        match self.owed {
+            Owed::Reply(port) => port.fail(error),
+            Owed::Opening(asker) => asker.fail(error.clone()),
         }
-        if let Some(port) = self.port {
-            port.fail(error);
+    }
+
+    /// Whoever waits, if this is an ask.
+    pub(crate) fn asker(&self) -> Option<&dyn Settle> {
+        self.asked.as_ref()?;
+        match &self.owed {
+            Owed::Reply(Port::Answer(port)) => Some(&*port.sink),
+            Owed::Reply(Port::Items(_)) => None,
+            Owed::Opening(asker) => Some(&**asker),
         }
+    }
+
+    pub(crate) fn is(&self, ask: AskId) -> bool {
+        self.asker().is_some_and(|asker| asker.id() == ask)
     }
 }
 
@@ -153,10 +161,10 @@ impl Requests {
         (u64::from(place.uses) == (id - 1) >> 20).then_some(place)
     }
 
-    /// The request of this asker.
-    pub(crate) fn find(&self, settle: AskerId) -> Option<RequestId> {
+    /// The request of this ask.
+    pub(crate) fn find(&self, ask: AskId) -> Option<RequestId> {
         let mut places = self.places.iter().enumerate();
-        let is = |request: &Request| request.asker.as_ref().is_some_and(|asker| asker.is(settle));
+        let is = |request: &Request| request.is(ask);
         let (index, place) = places.find(|(_, place)| place.request.as_ref().is_some_and(is))?;
         Some(place.id(index))
     }

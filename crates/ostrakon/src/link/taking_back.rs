@@ -9,8 +9,8 @@ use super::{
     Hub, Link, Parcel, Phase,
     frame::{self, Addressee, RequestId},
     outbox::LaneKey,
-    requests::{AskerId, Request},
 };
+use crate::reply::AskId;
 
 /// What became of an attempt to take an ask back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,15 +32,13 @@ pub(crate) enum Fenced {
 
 impl Link {
     /// Takes an ask back; what has been sent is cancelled.
-    pub(crate) fn withdraw(&self, request: RequestId, settle: AskerId) -> Withdrawn {
+    pub(crate) fn withdraw(&self, request: RequestId, ask: AskId) -> Withdrawn {
         let mut state = self.state.lock();
-        let is_it =
-            |found: &mut Request| found.asker.as_ref().is_some_and(|asker| asker.is(settle));
-        let known = state.requests.get_mut(request).is_some_and(is_it);
-        let request = if known {
+        let found = state.requests.get_mut(request);
+        let request = if found.is_some_and(|found| found.is(ask)) {
             Some(request)
         } else {
-            state.requests.find(settle)
+            state.requests.find(ask)
         };
         let Some((id, request)) = request.and_then(|id| Some((id, state.requests.remove(id)?)))
         else {

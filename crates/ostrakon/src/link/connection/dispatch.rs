@@ -17,6 +17,7 @@ use crate::{
         frame::{self, EndOfStream, Frame, RequestId, Returned},
         handshake::printable,
         outbox::LaneKey,
+        requests::Owed,
     },
     stream::{self, Credit, EndOfItems},
     wire::{AnswerBytes, Port},
@@ -92,21 +93,18 @@ impl Connection {
             self.hub.counts.late_answer();
             return;
         };
-        match request.port {
-            Some(Port::Answer(port)) => {
+        match request.owed {
+            Owed::Reply(Port::Answer(port)) => {
                 let answer = if bytes.len() > LARGE_ANSWER {
                     AnswerBytes::Owned(tail(self.whole.as_ref(), bytes))
                 } else {
                     AnswerBytes::Borrowed(bytes)
                 };
-                port.sink.deliver(port.codec, Ok(answer));
+                port.deliver(Ok(answer)).wake();
             }
-            Some(Port::Items(port)) => port.sink.end(EndOfItems::Interrupted),
-            // The opening of a stream: its turn has come.
-            None => {
-                if let Some(asker) = request.asker {
-                    asker.settle.begin();
-                }
+            Owed::Reply(Port::Items(port)) => port.sink.end(EndOfItems::Interrupted),
+            Owed::Opening(asker) => {
+                asker.begin();
             }
         }
     }
@@ -117,11 +115,11 @@ impl Connection {
             return;
         };
         let nobody = EntityId::new("-").expect("a valid id");
-        let about = match &request.asker {
-            Some(asker) => About {
+        let about = match &request.asked {
+            Some(asked) => About {
                 node: &self.link.peer,
-                kind: asker.kind,
-                id: &asker.id,
+                kind: asked.kind,
+                id: &asked.id,
             },
             None => About {
                 node: &self.link.peer,
@@ -152,7 +150,7 @@ impl Connection {
 
     fn item(&mut self, request: RequestId, bytes: &[u8]) -> Result<(), End> {
         self.answered += 1;
-        let Some(Port::Items(port)) = self.link.stream_port(request) else {
+        let Some(port) = self.link.stream_port(request) else {
             // The consumer has said that it is gone, but perhaps before the producer was there.
             self.sign(LaneKey::None, |out| frame::put_cancel(out, request));
             return Ok(());
@@ -168,10 +166,12 @@ impl Connection {
 
     fn end_of_stream(&mut self, request: RequestId, how: EndOfStream) {
         self.answered += 1;
-        let Some(port) = self.link.finish(request).and_then(|request| request.port) else {
+        let Some(Owed::Reply(Port::Items(port))) =
+            self.link.finish(request).map(|request| request.owed)
+        else {
             return;
         };
-        port.end(match how {
+        port.sink.end(match how {
             EndOfStream::Finished => EndOfItems::Finished,
             EndOfStream::Interrupted => EndOfItems::Interrupted,
             EndOfStream::Broken => EndOfItems::Broken(CodecError::remote(
@@ -230,15 +230,6 @@ impl Link {
         let look_again = self.state.lock().outbox.parts_read(bytes);
         if look_again {
             self.writer.wake();
-        }
-    }
-}
-
-impl Port {
-    /// Ends a stream whose producer has said so.
-    fn end(&self, end: EndOfItems) {
-        if let Self::Items(port) = self {
-            port.sink.end(end);
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     reply::{Pending, Settle},
     stream::ItemsSink,
-    wire::{AnswerPort, AnswerSink, ItemsPort, Port, Ports},
+    wire::{AnswerPort, ItemsPort, Port, Ports},
 };
 
 impl Connection {
@@ -32,10 +32,6 @@ impl Connection {
         message: &Message<'_>,
         cx: &mut Context<'_>,
     ) -> Result<(), End> {
-        let host = match message.to {
-            Addressee::Entity { .. } => self.hub.host(message.kind),
-            Addressee::Actor => self.hub.actor_host(message.kind, message.id),
-        };
         if !self.refusing.is_empty()
             && let Some(lane) = self.lane_of(message)
             && self.refusing.contains(&lane)
@@ -43,6 +39,15 @@ impl Connection {
             self.give_back(message, &lane);
             return Ok(());
         }
+        let now = self.now();
+        let actor;
+        let host = match message.to {
+            Addressee::Entity { .. } => self.hub.host(message.kind),
+            Addressee::Actor => {
+                actor = self.hub.actor_host(message.kind, message.id);
+                actor.as_ref().map_err(TellError::clone)
+            }
+        };
         let id = EntityId::new(message.id);
         let (host, id) = match (host, id) {
             (Ok(host), Ok(id)) => (host, id),
@@ -53,7 +58,6 @@ impl Connection {
             let node = self.hub.me.name.clone();
             return self.refuse(message, &TellError::Congested { node });
         }
-        let now = self.now();
         let mut guests = Guests::default();
         let ports = match self.ports(message, &mut guests) {
             Ok(ports) => ports,
@@ -158,18 +162,14 @@ impl Connection {
                 .asking
                 .as_ref()
                 .filter(|_| tag.request == message.request);
-            let guest = match own {
-                Some(guest) => Arc::clone(guest),
+            ports.push(Port::Answer(match own {
+                Some(guest) => AnswerPort::of_ask(codec, Arc::clone(guest) as _),
                 None => {
                     let guest = Guest::replying(link, session, tag.request);
                     guests.replying.push(Arc::clone(&guest));
-                    guest
+                    AnswerPort::new(codec, guest)
                 }
-            };
-            ports.push(Port::Answer(AnswerPort::new(
-                codec,
-                guest as Arc<dyn AnswerSink>,
-            )));
+            }));
         }
         Ok(ports)
     }

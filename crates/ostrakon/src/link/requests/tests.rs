@@ -78,8 +78,8 @@ fn op() -> impl Strategy<Value = Op> {
 /// A request that can be told from others.
 fn marked(mark: u64) -> Request {
     Request {
-        asker: None,
-        port: None,
+        owed: Owed::Opening(Arc::new(Silent(0))),
+        asked: None,
         spot: Spot::Ordinary { start: mark },
         deadline: None,
     }
@@ -142,8 +142,8 @@ fn a_request_is_found_by_who_asks() {
     let mut requests = Requests::default();
     let settles: Vec<Arc<dyn Settle>> = (0..3).map(|n| Arc::new(Silent(n)) as _).collect();
     let asks = settles.iter().map(|settle| Request {
-        asker: Some(Asker {
-            settle: Arc::clone(settle),
+        owed: Owed::Opening(Arc::clone(settle)),
+        asked: Some(Asked {
             kind: "chat",
             id: EntityId::new("lobby").unwrap(),
         }),
@@ -152,10 +152,10 @@ fn a_request_is_found_by_who_asks() {
     let ids: Vec<_> = asks.map(|ask| requests.insert(ask)).collect();
     requests.insert(marked(8));
     for (settle, id) in settles.iter().zip(ids) {
-        let wanted = asker_id(settle);
+        let wanted = settle.id();
         assert_eq!(requests.find(wanted), Some(id));
         let found = requests.remove(id).unwrap();
-        assert!(found.asker.is_some_and(|asker| asker.is(wanted)));
+        assert!(found.is(wanted));
         assert_eq!(requests.find(wanted), None);
     }
 }
@@ -164,6 +164,9 @@ fn a_request_is_found_by_who_asks() {
 struct Silent(#[expect(dead_code, reason = "only takes room")] u32);
 
 impl Settle for Silent {
+    fn id(&self) -> AskId {
+        AskId::of(self)
+    }
     fn set_out(&self) {}
     fn begin(&self) -> bool {
         true
