@@ -8,12 +8,12 @@ mod end;
 mod message;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     io,
     ops::Range,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -58,6 +58,8 @@ pub(crate) struct Connection {
     refusing: BTreeSet<(GroupName, ShardId)>,
     /// How many askers were answered, until the outbox knows.
     answered: usize,
+    /// Askers that have their answers and have not been woken: together, so that a thread that sleeps is woken once for all of them.
+    wakers: VecDeque<Waker>,
     lingered: bool,
     /// Waits for the lease, if what entities have sent is held back.
     suspended: Wait,
@@ -79,6 +81,7 @@ impl Connection {
             now: None,
             refusing: BTreeSet::new(),
             answered: 0,
+            wakers: VecDeque::new(),
             lingered: false,
             suspended: Wait::default(),
         }
@@ -89,7 +92,10 @@ impl Connection {
         self.link.writer.register(cx.waker());
         // Nearly all code of the user's is caught where it is called. What is left, such as the end of a message that was refused, must
         // not end the link for good.
-        match Cause::catch(|| self.poll_rounds(cx)) {
+        let polled = Cause::catch(|| self.poll_rounds(cx));
+        // Those who were answered before a connection ended must know it, and one whose waker panics must not keep it from the others.
+        while Cause::catch(|| self.wake_askers()).is_err() {}
+        match polled {
             Ok(Ok(())) => Poll::Pending,
             Ok(Err(end)) => Poll::Ready(end),
             Err(cause) => Poll::Ready(End::Panicked(cause)),
@@ -109,6 +115,12 @@ impl Connection {
         }
         cx.waker().wake_by_ref();
         Ok(())
+    }
+
+    fn wake_askers(&mut self) {
+        while let Some(waker) = self.wakers.pop_front() {
+            waker.wake();
+        }
     }
 
     /// When what is being dispatched was read.
@@ -233,6 +245,7 @@ impl Connection {
         // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
         self.link.state.lock().outbox.parked = false;
         self.dispatch(cx)?;
+        self.wake_askers();
         Ok(true)
     }
 
@@ -252,6 +265,7 @@ impl Connection {
             // A large batch is answered in two halves: while the other side deals with the first, this one does the second.
             if handled >= FEW && inbox.unread() < half {
                 (half, handled) = (0, 0);
+                self.wake_askers();
                 self.poll_write(cx)?;
             }
             let frame = Frame::read(inbox.bytes(range.clone())).map_err(End::Bad)?;

@@ -100,7 +100,7 @@ impl Connection {
                 } else {
                     AnswerBytes::Borrowed(bytes)
                 };
-                port.deliver(Ok(answer)).wake();
+                self.wakers.extend(port.deliver(Ok(answer)).waker);
             }
             Owed::Reply(Port::Items(port)) => port.sink.end(EndOfItems::Interrupted),
             Owed::Opening(asker) => {

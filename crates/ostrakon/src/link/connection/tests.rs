@@ -14,7 +14,7 @@ use std::{
 use ostrakon_core::{EntityId, Epoch, Incarnation, NodeName, ShardGroup, ShardId};
 use serde::{Deserialize, Serialize};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf},
     net::{TcpListener, TcpSocket, TcpStream},
 };
 
@@ -146,28 +146,80 @@ fn ask_for_bomb(link: &Arc<Link>) -> (Arc<Slot<Bomb>>, RequestId) {
     (slot, request)
 }
 
-#[tokio::test]
-async fn nobody_waits_for_ever_when_the_answer_before_theirs_panics() {
-    let (hub, link) = connected().await;
-    let (near, mut far) = tokio::io::duplex(4096);
-    let mut connection = Connection::new(&hub, &link, SESSION, Box::new(near));
-    let asked: Vec<_> = (0..4).map(|_| ask_for_bomb(&link)).collect();
-    let mut cx = Context::from_waker(Waker::noop());
-    assert!(connection.poll(&mut cx).is_pending(), "they are sent");
-    // Nobody wants this one any more, so it is dropped where it arrives.
-    asked[1].0.abandon();
-    let mut answers = Vec::new();
-    for (n, (_, request)) in asked.iter().enumerate() {
-        let bomb = if n == 1 { "true" } else { "false" };
-        frame::put_answer(&mut answers, *request, bomb.as_bytes());
-    }
-    far.write_all(&answers).await.unwrap();
+/// A connection with four asks under way, the end of it from where their answers come, and a waker for each asker.
+struct Bombs {
+    connection: Connection,
+    far: DuplexStream,
+    asked: Vec<(Arc<Slot<Bomb>>, RequestId)>,
+}
 
-    let end = std::future::poll_fn(|cx| connection.poll(cx)).await;
+impl Bombs {
+    /// `wakers` are those of the askers.
+    async fn asked(wakers: [Waker; 4]) -> Self {
+        let (hub, link) = connected().await;
+        let (near, far) = tokio::io::duplex(4096);
+        let mut connection = Connection::new(&hub, &link, SESSION, Box::new(near));
+        let asked: Vec<_> = (0..4).map(|_| ask_for_bomb(&link)).collect();
+        for ((slot, _), waker) in asked.iter().zip(&wakers) {
+            assert!(slot.poll(&mut Context::from_waker(waker)).is_pending());
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(connection.poll(&mut cx).is_pending(), "they are sent");
+        Self {
+            connection,
+            far,
+            asked,
+        }
+    }
+
+    /// All of them are answered at once, `live` with a bomb that is live, and the connection ends.
+    async fn answered(mut self, live: Option<usize>) -> (End, Vec<Option<Outcome>>) {
+        let mut answers = Vec::new();
+        for (n, (_, request)) in self.asked.iter().enumerate() {
+            let bomb = if live == Some(n) { "true" } else { "false" };
+            frame::put_answer(&mut answers, *request, bomb.as_bytes());
+        }
+        self.far.write_all(&answers).await.unwrap();
+        let end = std::future::poll_fn(|cx| self.connection.poll(cx)).await;
+        self.connection.finish(&end).await;
+        let outcomes = self.asked.iter().map(|(slot, _)| slot.take()).collect();
+        (end, outcomes)
+    }
+}
+
+type Outcome = Result<Bomb, AskError>;
+
+#[tokio::test]
+async fn nobody_waits_for_ever_when_an_answer_in_their_batch_panics() {
+    let wakes: [Arc<Wakes>; 4] = Default::default();
+    let bombs = Bombs::asked(wakes.clone().map(Waker::from)).await;
+    // Nobody wants this one any more, so it is dropped where it arrives.
+    bombs.asked[1].0.abandon();
+    let (end, outcomes) = bombs.answered(Some(1)).await;
     assert_eq!(end.to_string(), "this side panicked: boom");
-    connection.finish(&end).await;
-    let outcomes: Vec<_> = asked.iter().map(|(slot, _)| slot.take()).collect();
     assert_eq!(outcomes, [Some(Ok(Bomb(false))), None, lost(), lost()]);
+    assert_eq!(wakes.map(|wakes| wakes.take()), [1, 0, 1, 1]);
+}
+
+/// A waker of an executor that is broken.
+struct Broken;
+
+impl Wake for Broken {
+    fn wake(self: Arc<Self>) {
+        panic!("broken");
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_when_the_waker_before_theirs_panics() {
+    let wakes = Arc::<Wakes>::default();
+    let broken = || Waker::from(Arc::new(Broken));
+    let good = || Waker::from(Arc::clone(&wakes));
+    let bombs = Bombs::asked([broken(), good(), broken(), good()]).await;
+    let (end, outcomes) = bombs.answered(None).await;
+    assert_eq!(end.to_string(), "this side panicked: broken");
+    assert_eq!(outcomes, [0; 4].map(|_| Some(Ok(Bomb(false)))));
+    assert_eq!(wakes.take(), 2);
 }
 
 fn lost<T>() -> Option<Result<T, AskError>> {
