@@ -217,7 +217,8 @@ impl Connection {
             Poll::Pending => state.outbox.hold_back(),
         }
         let before = state.outbox.frames;
-        self.written = state.outbox.take(&mut self.writing);
+        let now = || self.hub.clock.now();
+        self.written = state.outbox.take(&mut self.writing, now);
         if self.writing.is_empty() {
             return Ok(false);
         }
@@ -342,7 +343,8 @@ impl Connection {
                 if self.hub.lease.is_over() {
                     outbox.hold_back();
                 }
-                self.written = outbox.take_all(&mut self.writing);
+                let now = || self.hub.clock.now();
+                self.written = outbox.take_all(&mut self.writing, now);
             }
             if self.writing.is_empty() {
                 return Ok(());

@@ -8,10 +8,13 @@
 //! [`Outbox::handed_over`] may have reached the other side, one that begins there or later has not.
 
 mod held;
+mod parts_window;
 
 use std::collections::{BTreeMap, VecDeque, btree_map::Entry};
 
-use self::held::Acts;
+use ostrakon_core::Time;
+
+use self::{held::Acts, parts_window::PartsWindow};
 use super::frame::{self, PART};
 use crate::lease::is_acting_here;
 
@@ -21,9 +24,6 @@ const LARGE: usize = PART;
 const ROOM_FOR_FIELDS: usize = 256;
 /// How much of a large frame goes out at a time: what a small one that comes meanwhile waits for (decision 025).
 const SLICE: usize = 16 * 1024;
-/// While so many bytes of parts are on their way unread no more are sent: enough to keep a fast network busy, little enough that a small
-/// frame behind them hardly waits (decision 024).
-const PARTS_WINDOW: u64 = 128 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Outbox {
@@ -34,8 +34,7 @@ pub(crate) struct Outbox {
     large_bytes: usize,
     /// How many of the large ones each lane has.
     behind: BTreeMap<LaneKey, usize>,
-    /// Bytes of parts that the other side has not reported as read.
-    unread: u64,
+    window: PartsWindow,
     /// Which of the frames come from entities whose lease can end.
     acts: Acts,
     /// The frame that its sender has begun to write, and how much of it has gone out. The connection writes the rest before all else.
@@ -212,7 +211,9 @@ impl Outbox {
 
     /// Takes what is to be written next into the empty `buffer`: all that is ready, and one part of a large frame. What was taken before
     /// has been written completely. Returns how much of it has gone out already: nothing, unless its sender has begun to write it.
-    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) -> usize {
+    ///
+    /// `now` is asked only for parts.
+    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>, now: impl FnOnce() -> Time) -> usize {
         debug_assert!(buffer.is_empty());
         if !self.begun.is_empty() {
             self.parked = false;
@@ -224,7 +225,7 @@ impl Outbox {
         self.acts.taken();
         std::mem::swap(buffer, &mut self.ready);
         if !self.large.is_empty() {
-            self.take_part(buffer);
+            self.take_part(buffer, now);
         }
         self.parked = buffer.is_empty();
         0
@@ -232,23 +233,23 @@ impl Outbox {
 
     /// Takes a part of the first large frame, if one may go.
     #[inline(never)]
-    fn take_part(&mut self, buffer: &mut Vec<u8>) {
+    fn take_part(&mut self, buffer: &mut Vec<u8>, now: impl FnOnce() -> Time) {
         if let Some(large) = self.large.front_mut()
-            && self.unread < PARTS_WINDOW
+            && self.window.has_room()
             && !(self.acts.held_back && large.of_entity)
         {
             let end = (large.sent + SLICE).min(large.frame.len());
             let part = &large.frame[large.sent..end];
             frame::put_part(buffer, part, end == large.frame.len());
-            self.unread += part.len() as u64;
+            self.window.sent(part.len(), now());
             large.sent = end;
         }
     }
 
     /// Takes what is to be written next, however much of it is unread: these are the last words.
-    pub(crate) fn take_all(&mut self, buffer: &mut Vec<u8>) -> usize {
-        self.unread = 0;
-        self.take(buffer)
+    pub(crate) fn take_all(&mut self, buffer: &mut Vec<u8>, now: impl FnOnce() -> Time) -> usize {
+        self.window = PartsWindow::default();
+        self.take(buffer, now)
     }
 
     fn drop_finished(&mut self) {
@@ -282,8 +283,8 @@ impl Outbox {
     }
 
     /// The other side has read parts. `true`: the connection should look again.
-    pub(crate) fn parts_read(&mut self, bytes: u64) -> bool {
-        self.unread = self.unread.saturating_sub(bytes);
+    pub(crate) fn parts_read(&mut self, bytes: u64, now: Time) -> bool {
+        self.window.read(bytes, now);
         !self.large.is_empty() && std::mem::replace(&mut self.parked, false)
     }
 
@@ -309,7 +310,7 @@ impl Outbox {
         }
         self.large.retain(|large| frame::is_message(&large.frame));
         self.count_large();
-        self.unread = 0;
+        self.window = PartsWindow::default();
         let unsent = unsent(buffer, written);
         // Parts are sent again from their whole, and positions must stay what they were.
         let unsent = &unsent[..ordinary(unsent)];

@@ -227,7 +227,8 @@ impl Link {
     }
 
     fn parts_read(&self, bytes: u64) {
-        let look_again = self.state.lock().outbox.parts_read(bytes);
+        let now = self.clock.now();
+        let look_again = self.state.lock().outbox.parts_read(bytes, now);
         if look_again {
             self.writer.wake();
         }

@@ -1,6 +1,8 @@
 //! A write that fails after a part of it has gone out: what may have been sent is never sent again. What wakes a connection, and what
 //! goes out without it.
 
+mod long_way;
+
 use std::{
     io,
     pin::Pin,

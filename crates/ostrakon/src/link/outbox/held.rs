@@ -116,7 +116,7 @@ pub(super) fn is_void(frame: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ostrakon_core::EntityId;
+    use ostrakon_core::{EntityId, Time};
 
     use super::*;
     use crate::{
@@ -157,7 +157,7 @@ mod tests {
         let mut numbers = Vec::new();
         loop {
             let mut buffer = Vec::new();
-            outbox.take(&mut buffer);
+            outbox.take(&mut buffer, || Time::ZERO);
             if buffer.is_empty() {
                 return numbers;
             }
@@ -278,15 +278,15 @@ mod tests {
         };
         by_entity(|| outbox.push(LANE, 1, |out| message.put(out, &[])));
         let mut buffer = Vec::new();
-        outbox.take(&mut buffer);
+        outbox.take(&mut buffer, || Time::ZERO);
         outbox.put_back(&buffer, 0);
         outbox.hold_back();
         let mut again = Vec::new();
-        outbox.take(&mut again);
+        outbox.take(&mut again, || Time::ZERO);
         assert!(is_void(&again), "it is not of this batch");
         outbox.let_go();
         let mut at_last = Vec::new();
-        outbox.take(&mut at_last);
+        outbox.take(&mut at_last, || Time::ZERO);
         assert!(frame::is_part(&at_last));
     }
 }

@@ -82,22 +82,25 @@ fn op() -> impl Strategy<Value = Op> {
 
 #[test]
 fn parts_wait_until_others_have_been_read_and_a_new_connection_begins_anew() {
-    let window = PARTS_WINDOW as usize / SLICE;
+    let window = PartsWindow::SMALLEST as usize / SLICE;
     let mut outbox = Outbox::default();
     outbox.push(LaneKey::Shard(1), 1, |out| {
         write_frame(out, 1, 2, Sort::Message, 2 * window * SLICE);
     });
     let take = |outbox: &mut Outbox| {
         let mut buffer = Vec::new();
-        outbox.take(&mut buffer);
+        outbox.take(&mut buffer, || Time::ZERO);
         buffer.len()
     };
     for _ in 0..window {
         assert!(take(&mut outbox) > SLICE);
     }
     assert_eq!((take(&mut outbox), outbox.parked), (0, true));
-    assert!(outbox.parts_read(1), "the connection sleeps");
-    assert!(!outbox.parts_read(0), "the connection has been woken");
+    assert!(outbox.parts_read(1, Time::ZERO), "the connection sleeps");
+    assert!(
+        !outbox.parts_read(0, Time::ZERO),
+        "the connection has been woken"
+    );
     assert!(take(&mut outbox) > SLICE);
     assert_eq!(take(&mut outbox), 0);
     outbox.put_back(&[], 0);
@@ -181,7 +184,7 @@ fn many_frames_are_taken_back_one_by_one_without_looking_at_all_others() {
     // If each looked through all of them, this would take minutes.
     assert!(spots.into_iter().all(|spot| outbox.withdraw(spot)));
     let mut buffer = Vec::new();
-    outbox.take(&mut buffer);
+    outbox.take(&mut buffer, || Time::ZERO);
     let mut receiver = Receiver::new(0);
     let only_void = |body: &[u8]| assert_eq!(Frame::read(body), Ok(Frame::Void));
     assert_eq!(receiver.receive(&buffer, usize::MAX, only_void), Ok(()));
