@@ -148,7 +148,7 @@ fn ask_for_bomb(link: &Arc<Link>) -> (Arc<Slot<Bomb>>, RequestId) {
     (slot, request)
 }
 
-/// A connection with four asks under way, the end of it from where their answers come, and a waker for each asker.
+/// A connection with four asks under way, and the other end of it.
 struct Bombs {
     connection: Connection,
     far: DuplexStream,
@@ -174,7 +174,7 @@ impl Bombs {
         }
     }
 
-    /// All of them are answered at once, `live` with a bomb that is live, and the connection ends.
+    /// All of them are answered at once, one with a bomb that is live, and the connection ends.
     async fn answered(mut self, live: Option<usize>) -> (End, Vec<Option<Outcome>>) {
         let mut answers = Vec::new();
         for (n, (_, request)) in self.asked.iter().enumerate() {
