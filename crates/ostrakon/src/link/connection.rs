@@ -8,7 +8,7 @@ mod end;
 mod message;
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::BTreeSet,
     io,
     ops::Range,
     pin::Pin,
@@ -59,7 +59,7 @@ pub(crate) struct Connection {
     /// How many askers were answered, until the outbox knows.
     answered: usize,
     /// Askers that have their answers and have not been woken: together, so that a thread that sleeps is woken once for all of them.
-    wakers: VecDeque<Waker>,
+    wakers: Vec<Waker>,
     lingered: bool,
     /// Waits for the lease, if what entities have sent is held back.
     suspended: Wait,
@@ -81,7 +81,7 @@ impl Connection {
             now: None,
             refusing: BTreeSet::new(),
             answered: 0,
-            wakers: VecDeque::new(),
+            wakers: Vec::new(),
             lingered: false,
             suspended: Wait::default(),
         }
@@ -93,8 +93,8 @@ impl Connection {
         // Nearly all code of the user's is caught where it is called. What is left, such as the end of a message that was refused, must
         // not end the link for good.
         let polled = Cause::catch(|| self.poll_rounds(cx));
-        // Those who were answered before a connection ended must know it, and one whose waker panics must not keep it from the others.
-        while Cause::catch(|| self.wake_askers()).is_err() {}
+        // Those who were answered before the connection ended must know it.
+        self.wake_askers();
         match polled {
             Ok(Ok(())) => Poll::Pending,
             Ok(Err(end)) => Poll::Ready(end),
@@ -118,8 +118,9 @@ impl Connection {
     }
 
     fn wake_askers(&mut self) {
-        while let Some(waker) = self.wakers.pop_front() {
-            waker.wake();
+        for waker in self.wakers.drain(..) {
+            // One that panics must not keep it from the others.
+            let _ = Cause::catch(|| waker.wake());
         }
     }
 

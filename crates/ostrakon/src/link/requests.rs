@@ -9,7 +9,7 @@ use ostrakon_core::{EntityId, Time};
 
 use super::{frame::RequestId, outbox::Spot};
 use crate::{
-    AskError,
+    AskError, Cause,
     reply::{AskId, Settle},
     wire::Port,
 };
@@ -66,10 +66,11 @@ pub(crate) struct Asked {
 impl Request {
     /// Ends the request without an answer.
     pub(crate) fn fail(self, error: &AskError) {
-        match self.owed {
+        // Whoever waits is woken. If that panics, others must be told all the same.
+        let _ = Cause::catch(|| match self.owed {
             Owed::Reply(port) => port.fail(error),
             Owed::Opening(asker) => asker.fail(error.clone()),
-        }
+        });
     }
 
     /// Whoever waits, if this is an ask.

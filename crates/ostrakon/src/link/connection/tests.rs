@@ -174,14 +174,14 @@ impl Bombs {
         }
     }
 
-    /// All of them are answered at once, one with a bomb that is live, and the connection ends.
-    async fn answered(mut self, live: Option<usize>) -> (End, Vec<Option<Outcome>>) {
+    /// The first of them are answered at once with these bombs, and the connection ends.
+    async fn answered(mut self, bombs: &[bool]) -> (End, Vec<Option<Outcome>>) {
         let mut answers = Vec::new();
-        for (n, (_, request)) in self.asked.iter().enumerate() {
-            let bomb = if live == Some(n) { "true" } else { "false" };
-            frame::put_answer(&mut answers, *request, bomb.as_bytes());
+        for ((_, request), bomb) in self.asked.iter().zip(bombs) {
+            frame::put_answer(&mut answers, *request, bomb.to_string().as_bytes());
         }
         self.far.write_all(&answers).await.unwrap();
+        drop(self.far);
         let end = std::future::poll_fn(|cx| self.connection.poll(cx)).await;
         self.connection.finish(&end).await;
         let outcomes = self.asked.iter().map(|(slot, _)| slot.take()).collect();
@@ -197,7 +197,7 @@ async fn nobody_waits_for_ever_when_an_answer_in_their_batch_panics() {
     let bombs = Bombs::asked(wakes.clone().map(Waker::from)).await;
     // Nobody wants this one any more, so it is dropped where it arrives.
     bombs.asked[1].0.abandon();
-    let (end, outcomes) = bombs.answered(Some(1)).await;
+    let (end, outcomes) = bombs.answered(&[false, true, false, false]).await;
     assert_eq!(end.to_string(), "this side panicked: boom");
     assert_eq!(outcomes, [Some(Ok(Bomb(false))), None, lost(), lost()]);
     assert_eq!(wakes.map(|wakes| wakes.take()), [1, 0, 1, 1]);
@@ -218,9 +218,10 @@ async fn nobody_waits_for_ever_when_the_waker_before_theirs_panics() {
     let broken = || Waker::from(Arc::new(Broken));
     let good = || Waker::from(Arc::clone(&wakes));
     let bombs = Bombs::asked([broken(), good(), broken(), good()]).await;
-    let (end, outcomes) = bombs.answered(None).await;
-    assert_eq!(end.to_string(), "this side panicked: broken");
-    assert_eq!(outcomes, [0; 4].map(|_| Some(Ok(Bomb(false)))));
+    let (end, outcomes) = bombs.answered(&[false, false]).await;
+    assert!(matches!(end, End::Closed), "{end}");
+    let answered = || Some(Ok(Bomb(false)));
+    assert_eq!(outcomes, [answered(), answered(), lost(), lost()]);
     assert_eq!(wakes.take(), 2);
 }
 
