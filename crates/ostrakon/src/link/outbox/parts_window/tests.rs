@@ -17,14 +17,18 @@ struct Trip {
     /// The longest that any slice waited for others.
     waited: Duration,
     window: PartsWindow,
+    ended: Time,
 }
 
 impl Way {
     /// Sends so many slices, one as soon as there is room for it.
     fn send(self, slices: u32) -> Trip {
-        let mut window = PartsWindow::default();
+        self.send_from(PartsWindow::default(), Time::ZERO, slices)
+    }
+
+    fn send_from(self, mut window: PartsWindow, start: Time, slices: u32) -> Trip {
         let mut reports = VecDeque::new();
-        let (mut now, mut free, mut waited) = (Time::ZERO, Time::ZERO, Duration::ZERO);
+        let (mut now, mut free, mut waited) = (start, start, Duration::ZERO);
         let mut left = slices;
         while left > 0 || !reports.is_empty() {
             if left > 0 && window.has_room() {
@@ -42,11 +46,11 @@ impl Way {
                 panic!("no room, and nothing is on its way");
             }
         }
-        let lasted = now.saturating_since(Time::ZERO);
         Trip {
-            lasted,
+            lasted: now.saturating_since(start),
             waited,
             window,
+            ended: now,
         }
     }
 }
@@ -75,6 +79,51 @@ fn a_long_way_is_filled_and_small_frames_wait_for_less_than_it_takes() {
 }
 
 #[test]
+fn a_way_that_becomes_longer_is_filled_again() {
+    let pace = Duration::from_micros(200);
+    let delay = Duration::from_millis(1);
+    let short = Way { delay, pace }.send(10_000);
+    let delay = Duration::from_millis(50);
+    let slices = 40_000;
+    let long = Way { delay, pace }.send_from(short.window, short.ended, slices);
+    let least = pace * slices + delay;
+    // It has to notice first.
+    let most = PartsWindow::MEASURED_FOR + least * 5 / 4;
+    assert!(long.lasted < most, "{:?}, not {most:?}", long.lasted);
+}
+
+#[test]
+fn what_is_on_its_way_is_not_forgotten_when_it_is_time_to_measure() {
+    let mut window = PartsWindow::default();
+    window.sent(SLICE, Time::ZERO);
+    let now = Time::ZERO + PartsWindow::MEASURED_FOR;
+    window.sent(SLICE, now);
+    assert_eq!(window.unread(), 2 * SLICE as u64);
+    window.read(SLICE as u64, now);
+    assert!(!window.has_room(), "the way is not empty");
+    window.read(SLICE as u64, now);
+    assert!(window.has_room());
+}
+
+#[test]
+fn to_measure_anew_again_and_again_costs_little_and_crowds_nobody() {
+    let pace = Duration::from_millis(1);
+    let delay = Duration::from_millis(20);
+    let slices = 300_000;
+    let long = Way { delay, pace }.send(slices);
+    let measured = long.lasted.as_secs() / PartsWindow::MEASURED_FOR.as_secs();
+    assert!(measured >= 10, "it was measured {measured} times");
+    assert!(long.waited < delay, "{:?}", long.waited);
+    let least = pace * slices + delay;
+    assert!(long.lasted < least * 51 / 50, "{:?}", long.lasted);
+
+    let delay = Duration::from_micros(15);
+    let short = Way { delay, pace }.send(slices);
+    assert_eq!(short.window.size, PartsWindow::SMALLEST);
+    assert!(short.lasted < least * 51 / 50, "{:?}", short.lasted);
+}
+
+#[test]
 fn the_window_has_a_bound_however_long_the_way() {
     let pace = Duration::from_nanos(1);
     let delay = Duration::from_secs(1);
@@ -86,15 +135,13 @@ fn the_window_has_a_bound_however_long_the_way() {
 fn it_is_small_again_when_the_other_side_is_slow() {
     let delay = Duration::from_millis(10);
     let pace = Duration::from_micros(10);
-    let mut window = Way { delay, pace }.send(1_000).window;
-    assert!(window.size > PartsWindow::SMALLEST * 4);
-    let mut now = Time::ZERO + Duration::from_secs(10);
-    for _ in 0..1_000 {
-        window.sent(SLICE, now);
-        now = now + delay * 3;
-        window.read(SLICE as u64, now);
-    }
-    assert_eq!(window.size, PartsWindow::SMALLEST);
+    let quick = Way { delay, pace }.send(1_000);
+    assert!(quick.window.size > PartsWindow::SMALLEST * 4);
+    let pace = delay;
+    // Long enough to measure anew, and it does not take that for a long way.
+    let slow = Way { delay, pace }.send_from(quick.window, quick.ended, 10_000);
+    assert!(slow.lasted > PartsWindow::MEASURED_FOR * 3);
+    assert_eq!(slow.window.size, PartsWindow::SMALLEST);
 }
 
 #[test]
