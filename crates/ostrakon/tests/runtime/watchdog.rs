@@ -59,17 +59,25 @@ fn watched_process() {
     let Ok(role) = std::env::var(ROLE) else {
         return;
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
     match role.as_str() {
-        "strict" => runtime.block_on(strict()),
-        "lenient" => runtime.block_on(lenient()),
-        "waiting" => runtime.block_on(waiting()),
+        "strict" => on_two_threads(strict()),
+        "lenient" => on_two_threads(lenient()),
+        "waiting" => on_one_thread(waiting()),
         other => panic!("no role {other}"),
     }
+}
+
+/// The entity holds one of them.
+fn on_two_threads(role: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(role);
+}
+
+/// Whatever the entity was seen to do, it does not act any more when the role goes on.
+fn on_one_thread(role: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(role);
 }
 
 async fn strict() {
