@@ -207,6 +207,16 @@ impl Link {
         !state.outbox.is_empty() && state.greetings == 0
     }
 
+    /// Whether there is no connection, and nothing that waits for one.
+    fn is_at_rest(&self) -> bool {
+        let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Idle) {
+            return false;
+        }
+        state.outbox.forget_void();
+        state.outbox.is_empty() && state.requests.len() == 0
+    }
+
     /// Sends nothing to this node any more, and fails what waits.
     fn close(&self) {
         let mut state = self.state.lock();
@@ -240,6 +250,13 @@ impl Link {
         if let Some(supervisor) = self.supervisor.get() {
             supervisor.abort();
         }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Whoever watches its deadlines sees that it is gone.
+        self.expiry.notify_one();
     }
 }
 

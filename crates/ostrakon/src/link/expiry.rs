@@ -19,7 +19,7 @@ pub(crate) async fn run(link: Weak<Link>, clock: Clock) {
         let changed = earlier.notified();
         let Some(next) = link
             .upgrade()
-            .map(|link| link.state.lock().requests.earliest())
+            .map(|link| link.state.lock().requests.next_look())
         else {
             return;
         };

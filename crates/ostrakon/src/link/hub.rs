@@ -46,6 +46,8 @@ use crate::{
 
 /// How long the last words to all nodes may take.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(3);
+/// The hub and the supervisor hold a link; everybody else who does uses it.
+const UNUSED: usize = 2;
 
 pub(crate) struct Hub {
     pub(crate) me: Me,
@@ -242,6 +244,20 @@ impl Hub {
         let _ = link.supervisor.set(supervisor.abort_handle());
         links.insert(peer.clone(), Arc::clone(&link));
         link
+    }
+
+    /// Forgets a link that nobody uses: names of nodes come and go for as long as this node runs. `false`: somebody does.
+    pub(crate) fn forget(&self, link: &Arc<Link>) -> bool {
+        // Whoever wants a link comes here for it, so nobody can begin to use this one meanwhile.
+        let mut links = self.links.lock();
+        let is_kept = links
+            .get(&link.peer)
+            .is_some_and(|kept| Arc::ptr_eq(kept, link));
+        let is_unused = is_kept && Arc::strong_count(link) == UNUSED && link.is_at_rest();
+        if is_unused {
+            links.remove(&link.peer);
+        }
+        is_unused
     }
 
     /// Whether there may be a link to this node: those that come uninvited are limited.

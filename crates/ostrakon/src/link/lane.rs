@@ -379,9 +379,11 @@ impl Lane {
     /// The map names another owner, or none.
     pub(crate) fn owner_changed(self: &Arc<Self>) {
         let mut state = self.state.lock();
-        if state.used
-            && let Some(hub) = self.hub()
-        {
+        if !state.used && !state.mending {
+            // Looked up when it is needed; until then it shall not keep the link to a node that is gone.
+            state.version = None;
+            self.lose_route(&mut state);
+        } else if let Some(hub) = self.hub() {
             self.look_up(&hub, &mut state);
         }
     }

@@ -3,7 +3,7 @@
 //! An id names a place in a table and how often that place was used, so an answer that comes too late finds nothing. Invariant:
 //! every request leaves the table exactly once: answered, failed, withdrawn or given back to its lane.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ostrakon_core::{EntityId, Time};
 
@@ -16,6 +16,9 @@ use crate::{
 
 /// The most requests that may be under way to one node.
 const MOST: usize = 1 << 20;
+/// After a look at all places, how long to leave each of them alone: looking takes a few nanoseconds. A small table is looked at as often as
+/// a timer can tell, a full one ten times a second.
+const REST: Duration = Duration::from_nanos(100);
 
 #[derive(Default)]
 pub(crate) struct Requests {
@@ -23,6 +26,8 @@ pub(crate) struct Requests {
     free: Vec<u32>,
     /// No deadline is before this.
     earliest: Option<Time>,
+    /// Nobody looks for deadlines before this: a table that is full of different ones must not be looked through for each.
+    rests_until: Time,
 }
 
 #[derive(Default)]
@@ -108,13 +113,14 @@ impl Requests {
     }
 
     /// When to look for requests whose deadline has passed.
-    pub(crate) fn earliest(&self) -> Option<Time> {
-        self.earliest
+    pub(crate) fn next_look(&self) -> Option<Time> {
+        Some(self.earliest?.max(self.rests_until))
     }
 
     /// The requests whose deadline has passed.
     pub(crate) fn due(&mut self, now: Time) -> Vec<RequestId> {
         self.earliest = None;
+        self.rests_until = now + REST * self.places.len() as u32;
         let mut due = Vec::new();
         for (index, place) in self.places.iter().enumerate() {
             let Some(deadline) = place.request.as_ref().and_then(|request| request.deadline) else {

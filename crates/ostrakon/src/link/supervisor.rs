@@ -142,7 +142,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Waits until a connection is needed or offered.
+/// Waits until a connection is needed or offered. `None`: the link is not used any more.
 async fn connect(
     hub: &Weak<Hub>,
     link: &Arc<Link>,
@@ -159,10 +159,17 @@ async fn connect(
                 () = tokio::time::sleep(pause) => {}
             }
         }
+        let unused = link.clock.now() + link.limits.silence;
         tokio::select! {
             biased;
             offered = offered(link, incoming) => return offered,
             () = is_wanted(link) => {}
+            () = link.clock.sleep_until(unused) => {
+                if hub.upgrade()?.forget(link) {
+                    return None;
+                }
+                continue;
+            }
         }
         let hub = hub.upgrade()?;
         if !link.begin_dialing() {
@@ -341,3 +348,6 @@ fn begin(hub: &Hub, link: &Link, session: Session, message: usize) {
         request.fail(&TellError::TooLarge { size, limit }.into());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -579,3 +579,20 @@ async fn heartbeats_and_small_asks_do_not_wait_for_large_messages() {
     }
     panic!("a heartbeat took longer than 50 ms each time: {slowest:?}");
 }
+
+#[tokio::test]
+async fn names_that_come_and_go_make_room_for_others() {
+    const AT_ONCE: usize = 8;
+    let limits = watchful().connections(AT_ONCE);
+    let cluster = Cluster::connect(vec![start("node-1", limits).await]).await;
+    let server = &cluster.nodes[0];
+    for n in 0..AT_ONCE * 3 {
+        let guest = start(&format!("guest-{n}"), watchful()).await;
+        testing::introduce(&guest, "node-1", &testing::address(server).to_string());
+        testing::adopt(&guest, &cluster.map).await;
+        let ledger = guest.entity::<Ledger>(cluster.id_on(0)).within(SOON);
+        assert_eq!(ledger.add(0).await.unwrap(), n + 1, "guest {n}");
+        guest.leave().await.unwrap();
+    }
+    cluster.leave().await;
+}

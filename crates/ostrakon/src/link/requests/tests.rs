@@ -137,6 +137,51 @@ fn a_full_table_has_no_room_and_no_id_twice() {
     assert!(ids.insert(requests.insert(marked(0))));
 }
 
+/// `count` requests whose deadlines are a microsecond apart.
+fn expiring(count: u64) -> Requests {
+    let mut requests = Requests::default();
+    for n in 1..=count {
+        let deadline = Time::from_nanos(n * 1000);
+        requests.note_deadline(deadline);
+        let deadline = Some(deadline);
+        requests.insert(Request {
+            deadline,
+            ..marked(n)
+        });
+    }
+    requests
+}
+
+#[test]
+fn a_deadline_is_looked_for_when_it_comes() {
+    let mut requests = expiring(3);
+    for n in 1..=3 {
+        let now = requests.next_look().unwrap();
+        assert_eq!(now, Time::from_nanos(n * 1000));
+        assert_eq!(requests.due(now).len(), 1);
+        requests.sweep(|request| mark(request) == n);
+    }
+    assert_eq!(requests.next_look(), None);
+}
+
+#[test]
+fn a_large_table_is_not_looked_through_for_every_deadline() {
+    const COUNT: u64 = 100_000;
+    let mut requests = expiring(COUNT);
+    let (mut looks, mut latest) = (0, Duration::ZERO);
+    while let Some(now) = requests.next_look() {
+        looks += 1;
+        for id in requests.due(now) {
+            let request = requests.remove(id).unwrap();
+            latest = latest.max(now.saturating_since(request.deadline.unwrap()));
+        }
+    }
+    assert_eq!(requests.len(), 0);
+    // A tenth of a second in all.
+    assert_eq!(looks, 11);
+    assert!(latest < REST * COUNT as u32, "{latest:?}");
+}
+
 #[test]
 fn a_request_is_found_by_who_asks() {
     let mut requests = Requests::default();
