@@ -14,6 +14,7 @@ mod latencies;
 mod pulse;
 pub(crate) mod runtime;
 mod samples;
+pub(crate) mod seat;
 mod slowness;
 mod stats;
 pub(crate) mod timers;
@@ -226,8 +227,7 @@ impl<E: Entity> Host<E> {
     /// The shard is ours: messages are admitted.
     fn open_shard(&self, shard: ShardId, epoch: Epoch) {
         if let Some(home) = self.homes.get(shard.index()) {
-            let mut table = home.table.lock();
-            (table.open, table.epoch) = (Some(epoch), epoch);
+            home.open(epoch);
         }
     }
 

@@ -3,6 +3,7 @@
 #![doc = include_str!("../../../README.md")]
 
 mod actors;
+mod apart;
 mod builder;
 mod chain;
 mod clock;

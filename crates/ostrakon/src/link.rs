@@ -72,6 +72,7 @@ use self::{
 };
 use crate::{
     AskError, TellError,
+    apart::Apart,
     clock::Clock,
     lock::Mutex,
     wire::{ItemsPort, Port},
@@ -82,11 +83,11 @@ pub(crate) struct Link {
     /// This node's name.
     me: NodeName,
     limits: Limits,
-    state: Mutex<State>,
+    state: Apart<Mutex<State>>,
     /// The largest message that both sides accept.
     most: AtomicUsize,
     /// Wakes the connection's task when there is something to write.
-    writer: AtomicWaker,
+    writer: Apart<AtomicWaker>,
     /// Wakes the supervisor when there is something to send and no connection.
     wanted: Notify,
     /// Wakes the supervisor from a pause: the other node is elsewhere, or has begun anew.
@@ -139,7 +140,7 @@ impl Link {
             peer,
             me: hub.me.name.clone(),
             limits: hub.limits,
-            state: Mutex::new(State {
+            state: Apart(Mutex::new(State {
                 outbox: Outbox::default(),
                 requests: Requests::default(),
                 fences: BTreeMap::new(),
@@ -148,9 +149,9 @@ impl Link {
                 latest: None,
                 greetings: 0,
                 closed: false,
-            }),
+            })),
             most: AtomicUsize::new(hub.limits.message),
-            writer: AtomicWaker::new(),
+            writer: Apart(AtomicWaker::new()),
             wanted: Notify::new(),
             begun_anew: Notify::new(),
             accepted,

@@ -8,7 +8,7 @@ use std::{fmt::Display, sync::OnceLock};
 
 use ostrakon_core::EntityId;
 use thiserror::Error;
-use tracing::{Span, field::Empty};
+use tracing::{Span, field::Empty, level_filters::LevelFilter};
 
 use crate::{AskError, TraceContext, chain, host::gate::Serves};
 
@@ -64,6 +64,10 @@ pub(crate) fn asking(kind: &'static str, id: &EntityId) -> Option<Box<Span>> {
 pub(crate) fn handling(kind: &'static str, id: &EntityId, serves: Serves<'_>) -> Span {
     let recorded = serves.trace.filter(|trace| trace.is_recorded());
     let Some((parent, bridge)) = recorded.zip(BRIDGE.get()) else {
+        // With the feature `log` even a span that nobody wants costs more than a short handler.
+        if LevelFilter::current() < LevelFilter::TRACE {
+            return Span::none();
+        }
         let trace = serves.trace.map(tracing::field::display);
         return tracing::trace_span!("handle", kind, %id, trace);
     };

@@ -223,7 +223,7 @@ impl<E: Entity> Cell<E> {
 
     /// Ends the entity at the next point where it can be ended: between two polls.
     pub(crate) fn kill(&self) {
-        self.fate.store(KILLED, Ordering::Release);
+        self.end_as(KILLED);
         let waker = self.queue.lock().rare().waker.take();
         if let Some(waker) = waker {
             waker.wake();
@@ -232,8 +232,13 @@ impl<E: Entity> Cell<E> {
 
     /// The same for an entity whose shard is not ours any more. The turn in which a parked one ends is returned.
     pub(crate) fn fence(self: &Arc<Self>) -> Option<Due<E>> {
-        self.fate.store(FENCED, Ordering::Release);
+        self.end_as(FENCED);
         self.order_stop()
+    }
+
+    fn end_as(&self, fate: u8) {
+        self.fate.store(fate, Ordering::Release);
+        self.home.note_killed();
     }
 
     pub(crate) fn is_killed(&self) -> bool {
@@ -261,12 +266,6 @@ impl<E: Entity> Cell<E> {
         }
         let lease = &self.home.kind.runtime.lease;
         lease.poll_lasts(wait, cx.waker())
-    }
-
-    /// A poll of its code begins. `None`: the lease is over, it must not begin.
-    #[inline]
-    pub(crate) fn acts(&self) -> Option<Acting> {
-        self.home.kind.runtime.lease.acts(|| self.who())
     }
 
     /// A call of its code begins that belongs to a turn for which the lease has lasted.

@@ -12,7 +12,7 @@ use std::{
 
 use pin_project_lite::pin_project;
 
-use super::{cell::Cell, envelope::Ask};
+use super::{cell::Cell, envelope::Ask, seat::Seat};
 use crate::{
     Cause, Entity, TraceContext,
     chain::{self, CallSite},
@@ -64,7 +64,7 @@ pub(crate) struct Serves<'c> {
 pin_project! {
     /// An entity's code on its way through the gate.
     pub(crate) struct Gate<'c, E: Entity, F> {
-        cell: &'c Cell<E>,
+        seat: &'c Seat<'c, E>,
         serves: Serves<'c>,
         span: tracing::Span,
         waited: bool,
@@ -75,9 +75,14 @@ pin_project! {
 }
 
 impl<'c, E: Entity, F: Future> Gate<'c, E, F> {
-    pub(crate) fn new(cell: &'c Cell<E>, serves: Serves<'c>, span: tracing::Span, code: F) -> Self {
+    pub(crate) fn new(
+        seat: &'c Seat<'c, E>,
+        serves: Serves<'c>,
+        span: tracing::Span,
+        code: F,
+    ) -> Self {
         Self {
-            cell,
+            seat,
             serves,
             span,
             waited: false,
@@ -94,18 +99,18 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
         let gate = self.project();
         let over = |result, waited| Poll::Ready(Passed { result, waited });
         let acting = loop {
-            if gate.cell.is_killed() {
+            if gate.seat.is_killed() {
                 return over(Err(Cut::Killed), *gate.waited);
             }
-            if let Some(acting) = gate.cell.acts() {
+            if let Some(acting) = gate.seat.acts() {
                 break acting;
             }
             *gate.waited = true;
-            ready!(gate.cell.poll_lasts(gate.wait, cx));
+            ready!(gate.seat.cell.poll_lasts(gate.wait, cx));
         };
         let site = || CallSite {
             kind: E::KIND,
-            id: gate.cell.id.clone(),
+            id: gate.seat.id.clone(),
             parent: gate.serves.ask.and_then(|ask| ask.chain.clone()),
             deadline: gate.serves.ask.map(|ask| ask.deadline),
             trace: gate.serves.trace.cloned(),
@@ -119,9 +124,9 @@ impl<E: Entity, F: Future> Future for Gate<'_, E, F> {
             Err(cut) => over(Err(cut), *gate.waited),
             Ok(Poll::Pending) => {
                 *gate.waited = true;
-                gate.cell.waits(cx.waker());
+                gate.seat.cell.waits(cx.waker());
                 // A kill between the look above and now found no waker.
-                if gate.cell.is_killed() {
+                if gate.seat.is_killed() {
                     return over(Err(Cut::Killed), true);
                 }
                 Poll::Pending

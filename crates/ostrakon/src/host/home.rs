@@ -3,22 +3,28 @@
 //! Its table's lock is the lock under which messages are admitted, entities are created and removed, and the shard is
 //! opened and closed. So a message cannot slip in between "this shard is ours" and "here is its entity".
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use hashbrown::{HashTable, hash_table::Entry};
 use ostrakon_core::{EntityId, Epoch, ShardId};
 use tokio::sync::Notify;
 
 use super::{cell::Cell, kind::Kind, stats::Stats};
-use crate::{Entity, lock::Mutex};
+use crate::{Entity, apart::Apart, lock::Mutex};
 
+/// What senders write, what turns write and what both only read lie on lines of their own.
 pub(crate) struct Home<E: Entity> {
     pub(crate) kind: Arc<Kind<E>>,
     pub(crate) shard: ShardId,
-    pub(crate) table: Mutex<Table<E>>,
-    pub(crate) stats: Stats,
+    /// One of those who live here may have been killed.
+    has_killed: AtomicBool,
     /// The last entity of a closed home has gone.
     pub(crate) emptied: Notify,
+    pub(crate) table: Apart<Mutex<Table<E>>>,
+    pub(crate) stats: Apart<Stats>,
 }
 
 pub(crate) struct Table<E: Entity> {
@@ -40,16 +46,37 @@ impl<E: Entity> Home<E> {
         Arc::new(Self {
             kind,
             shard,
-            table: Mutex::new(Table {
+            has_killed: AtomicBool::new(false),
+            emptied: Notify::new(),
+            table: Apart(Mutex::new(Table {
                 open,
                 epoch: open.unwrap_or_default(),
                 accepted: 0,
                 queued: 0,
                 cells: Cells(HashTable::new()),
-            }),
-            stats: Stats::default(),
-            emptied: Notify::new(),
+            })),
+            stats: Apart(Stats::default()),
         })
+    }
+
+    /// The shard is ours: messages are admitted.
+    pub(crate) fn open(&self, epoch: Epoch) {
+        let mut table = self.table.lock();
+        (table.open, table.epoch) = (Some(epoch), epoch);
+        if table.cells.len() == 0 {
+            self.has_killed.store(false, Ordering::Release);
+        }
+    }
+
+    /// One of those who live here has been killed.
+    pub(super) fn note_killed(&self) {
+        self.has_killed.store(true, Ordering::Release);
+    }
+
+    /// Whether one of those who live here may have been killed.
+    #[inline]
+    pub(super) fn has_killed(&self) -> bool {
+        self.has_killed.load(Ordering::Acquire)
     }
 }
 

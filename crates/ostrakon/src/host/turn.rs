@@ -22,7 +22,7 @@ use super::{
     cell::Cell,
     envelope::{Again, Ask, Envelope, Letter},
     gate::{self, Cut, Gate, Passed, Serves},
-    kind::Kind,
+    seat::Seat,
     slowness::Slowness,
 };
 use crate::{
@@ -106,11 +106,9 @@ fn run<E: Entity>(
     at: Option<Time>,
 ) -> impl Future<Output = ()> + Send {
     async move {
-        let cell = &due.cell;
         let mut turn = Turn {
-            cell,
-            kind: &cell.home.kind,
-            ctx: Context::new(Arc::clone(cell)),
+            seat: Seat::of(&due.cell),
+            ctx: Context::new(Arc::clone(&due.cell)),
             entity: &mut due.entity,
             next: &mut due.first,
             batch: VecDeque::new(),
@@ -124,8 +122,7 @@ fn run<E: Entity>(
 }
 
 struct Turn<'c, E: Entity> {
-    cell: &'c Arc<Cell<E>>,
-    kind: &'c Kind<E>,
+    seat: Seat<'c, E>,
     ctx: Context<E>,
     /// `None` before the start and after the end of a life.
     entity: &'c mut Option<E>,
@@ -181,7 +178,7 @@ impl<E: Entity> Turn<'_, E> {
     ///
     /// What is rare is boxed and apart: a turn's future is made for every message to a parked entity, so it must be small.
     async fn is_over(&mut self) -> bool {
-        let is_ready = !self.cell.is_killed() && !self.kind.runtime.lease.is_over();
+        let is_ready = !self.seat.is_killed() && !self.seat.kind.runtime.lease.is_over();
         if !is_ready || self.entity.is_none() {
             match boxed(self.get_ready()).await {
                 Ready::Yes => {}
@@ -212,11 +209,11 @@ impl<E: Entity> Turn<'_, E> {
 
     /// Begins a life if there is none, unless the entity must not act.
     async fn get_ready(&mut self) -> Ready {
-        if self.cell.is_killed() {
+        if self.seat.is_killed() {
             self.end_life().await;
             return Ready::Never;
         }
-        if self.kind.runtime.lease.is_over() {
+        if self.seat.kind.runtime.lease.is_over() {
             self.suspend().await;
             return Ready::NotYet;
         }
@@ -233,23 +230,23 @@ impl<E: Entity> Turn<'_, E> {
         if self.next.is_some() || !self.batch.is_empty() {
             return Step::Handle;
         }
-        let mut queue = self.cell.queue.lock();
+        let mut queue = self.seat.cell.queue.lock();
         if queue.mail.is_empty() {
             if queue.stop {
                 return Step::Stop;
             }
-            let now = self.at.unwrap_or_else(|| self.kind.now());
+            let now = self.at.unwrap_or_else(|| self.seat.kind.now());
             queue.park(self.entity.take(), now);
             return Step::Parked;
         }
-        let most = self.kind.batch();
+        let most = self.seat.kind.batch();
         if queue.mail.len() <= most {
             std::mem::swap(&mut self.batch, &mut queue.mail);
         } else {
             self.batch.extend(queue.mail.drain(..most));
         }
         drop(queue);
-        self.cell.home.stats.dequeued.many(self.batch.len());
+        self.seat.home.stats.dequeued.many(self.batch.len());
         Step::MakeRoom
     }
 
@@ -276,7 +273,7 @@ impl<E: Entity> Turn<'_, E> {
             return;
         }
         self.at = None;
-        if self.since_yield >= BEFORE_YIELD || self.kind.slowness.is_slow() {
+        if self.since_yield >= BEFORE_YIELD || self.seat.kind.slowness.is_slow() {
             self.since_yield = 0;
             tokio::task::yield_now().await;
         }
@@ -293,8 +290,7 @@ impl<E: Entity> Turn<'_, E> {
         if !self.is_wanted(ask.as_ref()) {
             return self.refuse(ask, None);
         }
-        let cell = self.cell;
-        let acting = cell.goes_on();
+        let acting = self.seat.goes_on();
         let failures = letter.failures() + 1;
         let message = match letter {
             Letter::Open(message) => message,
@@ -310,12 +306,12 @@ impl<E: Entity> Turn<'_, E> {
             ask: ask.as_ref(),
             trace: trace.as_ref(),
         };
-        let span = spans::handling(E::KIND, &cell.id, serves);
+        let span = spans::handling(E::KIND, &self.seat.id, serves);
         let about = span.clone();
         let passed = match gate::call(|| entity.handle(message, &mut self.ctx)) {
             Ok(code) => {
                 drop(acting);
-                Gate::new(cell, serves, span, code).await
+                Gate::new(&self.seat, serves, span, code).await
             }
             Err(cut) => Passed::cut(cut),
         };
@@ -351,7 +347,7 @@ impl<E: Entity> Turn<'_, E> {
     /// Nobody wants the message any more, or its bytes cannot be decoded: it is not executed.
     #[cold]
     fn refuse<T>(&self, ask: Option<Ask>, error: Option<CodecError>) -> Option<T> {
-        self.cell.home.stats.given_up.one();
+        self.seat.home.stats.given_up.one();
         match (ask, error) {
             (Some(ask), None) => ask.pending.fail(AskError::Expired),
             (Some(ask), Some(error)) => ask.pending.fail(AskError::NotSent(error.into())),
@@ -378,7 +374,7 @@ impl<E: Entity> Turn<'_, E> {
             return true;
         };
         // On the asker's own task the message has not waited.
-        let in_time = self.stay == Stay::ForOneMessage || self.kind.now() < ask.deadline;
+        let in_time = self.stay == Stay::ForOneMessage || self.seat.kind.now() < ask.deadline;
         in_time && ask.pending.begin()
     }
 
@@ -394,12 +390,12 @@ impl<E: Entity> Turn<'_, E> {
     #[inline(never)]
     fn note_time(&self, began: Instant, waited: bool) {
         let took = began.elapsed();
-        self.kind.latency.record(took);
-        if let Some(samples) = &self.kind.samples {
-            samples.lock().note(self.cell.key, &self.cell.id, took);
+        self.seat.kind.latency.record(took);
+        if let Some(samples) = &self.seat.kind.samples {
+            samples.lock().note(self.seat.cell.key, &self.seat.id, took);
         }
         if !waited {
-            self.kind.slowness.note(took);
+            self.seat.kind.slowness.note(took);
         }
     }
 
@@ -436,14 +432,15 @@ impl<E: Entity> Turn<'_, E> {
 
     fn count_failure(&mut self, cause: &Cause, what: &'static str) {
         self.failures += 1;
-        self.cell.home.stats.failed.one();
-        tracing::warn!(kind = E::KIND, id = %self.cell.id, %cause, "{what}");
+        self.seat.home.stats.failed.one();
+        tracing::warn!(kind = E::KIND, id = %self.seat.id, %cause, "{what}");
     }
 
     fn bury(&self, reason: DeadReason, message: Option<&E::Message>) {
-        self.kind
+        self.seat
+            .kind
             .dead_letters
-            .bury::<E>(&self.cell.id, reason, message);
+            .bury::<E>(&self.seat.id, reason, message);
     }
 }
 
