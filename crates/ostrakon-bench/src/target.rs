@@ -44,6 +44,8 @@ pub(crate) enum Part {
     BoundOrShare(f64, f64, Name),
     /// This many times better than each of these peers.
     Lead(f64, &'static [Name]),
+    /// The same, or this share of one of the limits, whichever is easier.
+    LeadOrShare(f64, &'static [Name], f64, Name),
 }
 
 impl Target {
@@ -84,6 +86,10 @@ impl Part {
                 let bounds = peers.iter().map(|peer| Some(of(*peer)? * factor));
                 Some(bounds.collect::<Option<Vec<_>>>()?.into_iter().all(reaches))
             }
+            Self::LeadOrShare(times, peers, share, limit) => {
+                let [lead, share] = [Self::Lead(times, peers), Self::Share(share, limit)];
+                Some(lead.met(better, ours, of)? || share.met(better, ours, of)?)
+            }
         }
     }
 
@@ -108,6 +114,10 @@ impl Part {
                     Better::Higher => format!("≥ {times}× the best of {peers}"),
                     Better::Lower => format!("{times}× better than the best of {peers}"),
                 }
+            }
+            Self::LeadOrShare(times, peers, part, limit) => {
+                let lead = Self::Lead(times, peers).describe(better, unit);
+                format!("({lead} or {sign} {})", share(part, limit))
             }
         }
     }
@@ -168,6 +178,17 @@ mod tests {
         assert_eq!(verdict(90.0, 110.0), Some(true));
         assert_eq!(verdict(110.0, 500.0), Some(true));
         assert_eq!(verdict(90.0, 500.0), Some(false));
+    }
+
+    #[test]
+    fn nobody_must_lead_by_more_than_a_limit_allows() {
+        let target = Target(&[Part::LeadOrShare(1.5, &[Name::Kameo], 1.1, Name::Limit)]);
+        let verdict = |ours, limit, kameo| {
+            let of = others(limit, Some(kameo));
+            target.verdict(Better::Lower, Some(ours), of).unwrap()
+        };
+        assert!(verdict(16.0, 10.0, 24.0) && !verdict(17.0, 10.0, 24.0));
+        assert!(verdict(17.0, 15.5, 24.0) && !verdict(17.5, 15.5, 24.0));
     }
 
     #[test]
