@@ -64,7 +64,7 @@ pub(crate) use self::{
 };
 
 use self::{
-    frame::RequestId,
+    frame::{Addressee, RequestId},
     outbox::{Outbox, Spot},
     requests::{Owed, Request, Requests},
     session::Session,
@@ -220,19 +220,15 @@ impl Link {
 
     /// Sends nothing to this node any more, and fails what waits.
     fn close(&self) {
+        // Declared first, so dropped after the lock is released.
+        let mut silent = Vec::new();
         let mut state = self.state.lock();
         state.closed = true;
-        let mut untold = 0;
-        state.outbox.recall(
-            |message| message.request == 0,
-            |_| {
-                untold += 1;
-            },
-        );
-        metrics::counter!("ostrakon_undelivered_total", "kind" => "any", "reason" => "left")
-            .increment(untold);
+        let untold = state.recall_tells(|_| true, &mut silent);
+        let phase = std::mem::replace(&mut state.phase, Phase::Idle);
+        state.fences.clear();
         let requests = state.requests.sweep(|_| true);
-        let outbox = &state.outbox;
+        let outbox = &mut state.outbox;
         let (unsent, sent): (Vec<_>, Vec<_>) =
             requests
                 .into_iter()
@@ -240,7 +236,13 @@ impl Link {
                     Spot::Ordinary { start } => start >= outbox.handed_over(),
                     Spot::Large { token } => outbox.is_untouched(token),
                 });
+        // The connection may go on for a moment: what is called unsent must not be sent by it.
+        outbox.recall(|_| true, |_| {});
         drop(state);
+        if let Some(supervisor) = self.supervisor.get() {
+            supervisor.abort();
+        }
+        self.count_untold("left", untold);
         let node = || self.peer.clone();
         let lost = AskError::Lost { node: node() };
         sent.into_iter().for_each(|request| request.fail(&lost));
@@ -248,8 +250,27 @@ impl Link {
         for request in unsent {
             request.fail(&unreachable);
         }
-        if let Some(supervisor) = self.supervisor.get() {
-            supervisor.abort();
+        if let Phase::Up(session) = phase {
+            session.forget_guests();
+        }
+    }
+
+    /// Nobody knows where this node is, and has not for long: what was told to its actors is lost. What was told to entities goes where their shards
+    /// go, and whoever asks has a deadline.
+    fn give_up_tells(&self) {
+        // Declared first, so dropped after the lock is released.
+        let mut silent = Vec::new();
+        let mut state = self.state.lock();
+        let untold = state.recall_tells(|to| to == Addressee::Actor, &mut silent);
+        drop(state);
+        self.count_untold("unreachable", untold);
+    }
+
+    fn count_untold(&self, reason: &'static str, untold: u64) {
+        if untold > 0 {
+            metrics::counter!("ostrakon_undelivered_total", "kind" => "any", "reason" => reason)
+                .increment(untold);
+            tracing::warn!(peer = %self.peer, reason, untold, "told messages were not delivered");
         }
     }
 }
@@ -262,6 +283,22 @@ impl Drop for Link {
 }
 
 impl State {
+    /// Takes back the told messages to those that are `wanted`, and says how many these are. What they ask for is put into `owed`, to be dropped
+    /// where no lock is held.
+    fn recall_tells(&mut self, wanted: impl Fn(Addressee) -> bool, owed: &mut Vec<Request>) -> u64 {
+        let mut count = 0;
+        let requests = &mut self.requests;
+        self.outbox.recall(
+            |message| message.request == 0 && wanted(message.to),
+            |message| {
+                count += 1;
+                let ids = message.ports().map(|tag| tag.request);
+                owed.extend(ids.filter_map(|id| requests.remove(id)));
+            },
+        );
+        count
+    }
+
     fn session(&mut self, number: u64) -> Option<&mut Session> {
         match &mut self.phase {
             Phase::Up(session) if session.number == number => Some(session),

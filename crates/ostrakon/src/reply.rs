@@ -153,6 +153,8 @@ pub(crate) struct Slot<T> {
 struct Mail<T> {
     outcome: Option<Result<Answer<T>, AskError>>,
     waker: Option<Waker>,
+    /// The message was on a link and is no more.
+    is_back: bool,
 }
 
 enum Answer<T> {
@@ -168,6 +170,7 @@ impl<T: Payload> Slot<T> {
             mail: Mutex::new(Mail {
                 outcome: None,
                 waker: None,
+                is_back: false,
             }),
         })
     }
@@ -191,6 +194,15 @@ impl<T: Payload> Slot<T> {
         Poll::Pending
     }
 
+    /// The same for an asker whose message is on a link, which watches the deadline: `None` when it has come back from there.
+    pub(crate) fn poll_on_link(&self, cx: &mut Context<'_>) -> Poll<Option<Result<T, AskError>>> {
+        match self.poll(cx) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending if self.mail.lock().is_back => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
     /// The asker's deadline has passed: tells what is known at this moment.
     pub(crate) fn give_up(&self) -> Result<T, AskError> {
         match self.stage.abandon() {
@@ -201,9 +213,9 @@ impl<T: Payload> Slot<T> {
         }
     }
 
-    /// The asker is gone and wants nothing any more.
-    pub(crate) fn abandon(&self) {
-        self.stage.abandon();
+    /// The asker is gone and wants nothing any more. `false`: it has its outcome.
+    pub(crate) fn abandon(&self) -> bool {
+        matches!(self.stage.abandon(), Closed::Waiting | Closed::Running)
     }
 
     fn answer(&self, value: T) -> Answered {
@@ -282,6 +294,8 @@ pub(crate) trait Settle: Send + Sync {
     fn id(&self) -> AskId;
     /// The message leaves for another node: from now on it may be handled at any time.
     fn set_out(&self);
+    /// The message did not stay where it went, and goes on from this node: whoever waits watches the deadline again.
+    fn came_back(&self) {}
     /// The message's turn has come. `false`: nobody wants it any more, it must not run.
     fn begin(&self) -> bool;
     /// The handler ended well; if nobody answered and nobody can any more, that is the outcome.
@@ -307,6 +321,16 @@ impl<T: Payload> Settle for Slot<T> {
 
     fn set_out(&self) {
         self.stage.set_out();
+    }
+
+    fn came_back(&self) {
+        let mut mail = self.mail.lock();
+        mail.is_back = true;
+        let waker = mail.waker.take();
+        drop(mail);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     fn begin(&self) -> bool {
@@ -348,6 +372,10 @@ impl Settle for Opening {
 
     fn set_out(&self) {
         self.0.set_out();
+    }
+
+    fn came_back(&self) {
+        self.0.came_back();
     }
 
     fn begin(&self) -> bool {

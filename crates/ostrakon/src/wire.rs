@@ -4,6 +4,8 @@
 //! a reply writes its place in that list. A link sends a request id for each beside the payload; forced
 //! serialization passes the list on as it is. Nothing here outlives one encode or decode call.
 
+mod nobody;
+
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
@@ -12,6 +14,8 @@ use std::{
 
 use bytes::Bytes;
 use smallvec::SmallVec;
+
+pub(crate) use self::nobody::Nobody;
 
 use crate::{
     AskError, Codec, CodecError, Payload,

@@ -41,16 +41,17 @@ impl<'s, R: Payload> Asked<'s, R> {
     /// Waits for the outcome, until the deadline at most.
     pub(super) async fn outcome(mut self, clock: Clock, deadline: Time) -> Result<R, GaveUp> {
         let slot = self.slot;
-        let answer = std::future::poll_fn(|cx| slot.poll(cx));
-        // The link watches the deadline.
-        if self.is_on_link() {
-            let outcome = answer.await.map_err(GaveUp::Error);
+        // The link watches the deadline, as long as it has the message.
+        if self.is_on_link()
+            && let Some(outcome) = std::future::poll_fn(|cx| slot.poll_on_link(cx)).await
+        {
             self.over = true;
-            return outcome;
+            return outcome.map_err(GaveUp::Error);
         }
         let outcome = match slot.take() {
             Some(outcome) => outcome.map_err(GaveUp::Error),
             None => {
+                let answer = std::future::poll_fn(|cx| slot.poll(cx));
                 let deadline = clock.instant(deadline);
                 // Boxed, so that the many asks that need no timer do not carry its space around.
                 let answer = Box::pin(tokio::time::timeout_at(deadline, answer)).await;
@@ -95,8 +96,7 @@ impl<'s, R: Payload> Asked<'s, R> {
 
 impl<R: Payload> Drop for Asked<'_, R> {
     fn drop(&mut self) {
-        if !self.over {
-            self.slot.abandon();
+        if !self.over && self.slot.abandon() {
             self.withdraw();
         }
     }

@@ -47,13 +47,13 @@ impl Link {
         let mut over = Vec::with_capacity(due.len());
         for id in due {
             if let Some(request) = state.requests.remove(id) {
-                let unsent = state.outbox.withdraw(request.spot);
+                let unsent = state.withdraw(request.spot);
                 over.push((id, request, unsent));
             }
         }
         drop(state);
         for (id, request, unsent) in over {
-            if unsent {
+            if unsent.is_some() {
                 let node = self.peer.clone();
                 request.fail(&TellError::Unreachable { node }.into());
             } else {

@@ -1,10 +1,11 @@
 //! `Fault`: why a message brought no answer, as it travels between nodes.
 //!
-//! The numbers never change meaning. A number that this version does not know still is a refusal, with the sender's own words.
+//! The numbers never change meaning. A number that this version does not know is a refusal, with the sender's own words; from
+//! [`MAY_BE_EXECUTED`] on it says that the message may have taken effect.
 
 use std::borrow::Cow;
 
-use ostrakon_core::{EntityId, NodeName};
+use ostrakon_core::{EntityId, NodeName, ShardId};
 
 use super::frame::{BadFrame, Fields, put_number, put_section};
 use crate::{AskError, Cause, CodecError, TellError};
@@ -37,6 +38,10 @@ const UNSUPPORTED: u64 = 15;
 const CONGESTED: u64 = 16;
 const LOST: u64 = 17;
 const HASH_DIFFERS: u64 = 18;
+/// The shard was ours when the message came, and is not any more. What is said besides is its number.
+const NO_OWNER: u64 = 19;
+/// Whatever later versions mean by it.
+const MAY_BE_EXECUTED: u64 = 128;
 
 /// Whom a fault is about, for errors that name it.
 pub(crate) struct About<'a> {
@@ -101,9 +106,9 @@ impl<'a> Fault<'a> {
             TellError::Congested { .. } => Self::new(CONGESTED, ""),
             TellError::HashDiffers { .. } => Self::new(HASH_DIFFERS, ""),
             TellError::Codec(error) => Self::new(CODEC, error.to_string()),
+            TellError::NoOwner { shard, .. } => Self::new(NO_OWNER, shard.get().to_string()),
             TellError::NoShard(_)
             | TellError::InvalidId(_)
-            | TellError::NoOwner { .. }
             | TellError::Unreachable { .. }
             | TellError::TooLarge { .. }
             | TellError::Unsupported { .. } => Self::new(NO_SHARD, error.to_string()),
@@ -120,6 +125,7 @@ impl<'a> Fault<'a> {
             NO_SUCH_ACTOR => "no_such_actor",
             CONGESTED => "congested",
             HASH_DIFFERS => "hash_differs",
+            NO_OWNER => "no_owner",
             _ => "refused",
         }
     }
@@ -138,12 +144,17 @@ impl<'a> Fault<'a> {
                 node: about.node.clone(),
             },
             BAD_REPLY => AskError::BadReply(CodecError::remote(about.node, &self.text)),
+            MAY_BE_EXECUTED.. => AskError::Interrupted,
             _ => AskError::NotSent(self.tell_error(about)),
         }
     }
 
     fn tell_error(&self, about: &About<'_>) -> TellError {
         let (kind, id, node) = (about.kind, || about.id.clone(), || about.node.clone());
+        let other = || TellError::Unsupported {
+            node: node(),
+            reason: self.text.to_string(),
+        };
         match self.code {
             UNKNOWN_KIND => TellError::UnknownKind {
                 kind: kind.to_owned(),
@@ -161,10 +172,57 @@ impl<'a> Fault<'a> {
             },
             CONGESTED => TellError::Congested { node: node() },
             HASH_DIFFERS => TellError::HashDiffers { kind },
-            _ => TellError::Unsupported {
-                node: node(),
-                reason: self.text.to_string(),
-            },
+            NO_OWNER => {
+                let shard = self.text.parse().ok().and_then(ShardId::new);
+                shard.map_or_else(other, |shard| TellError::NoOwner {
+                    kind,
+                    id: id(),
+                    shard,
+                })
+            }
+            _ => other(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    fn read(code: u64, text: &str) -> AskError {
+        let (node, id) = (NodeName::new("b"), EntityId::new("alice"));
+        let (node, id) = (node.expect("a name"), id.expect("an id"));
+        let about = About {
+            node: &node,
+            kind: "account",
+            id: &id,
+        };
+        Fault::new(code, text).error(&about)
+    }
+
+    #[test]
+    fn who_lost_the_shard_meanwhile_says_that_it_may_be_tried_again() {
+        let lost = TellError::NoOwner {
+            kind: "account",
+            id: EntityId::new("alice").expect("an id"),
+            shard: ShardId::new(7).expect("a shard"),
+        };
+        let fault = Fault::refusal(&lost);
+        let error = read(fault.code, &fault.text);
+        assert_eq!(error, AskError::NotSent(lost));
+        assert!(error.is_retryable());
+        // Whatever is not a number of a shard.
+        for text in ["0", "", "seven"] {
+            assert_eq!(read(NO_OWNER, text).outcome(), Outcome::NotExecuted);
+        }
+    }
+
+    #[test]
+    fn of_reasons_that_only_later_versions_know_some_are_no_refusals() {
+        let outcome = |code| read(code, "something new").outcome();
+        assert_eq!(outcome(MAY_BE_EXECUTED - 1), Outcome::NotExecuted);
+        assert_eq!(outcome(MAY_BE_EXECUTED), Outcome::Unknown);
+        assert_eq!(outcome(u64::MAX), Outcome::Unknown);
     }
 }

@@ -139,7 +139,7 @@ pub(crate) enum Refusal {
     #[error("both nodes dialed at once; the connection of `{winner}` is used")]
     Simultaneous { winner: NodeName },
     #[error(
-        "a later start of a node of this name is connected already: if both shall run, give them different names"
+        "a later start of a node of this name is known here: if both shall run, give them different names; if this is the later one, its clock has gone back"
     )]
     OldIncarnation,
     #[error("the session it belongs to is over")]

@@ -237,6 +237,10 @@ impl Hub {
             return Arc::clone(link);
         }
         let (link, incoming) = Link::new(self, peer.clone());
+        if self.is_leaving() {
+            link.close();
+            return link;
+        }
         let supervisor = supervisor::run(Arc::downgrade(self), Arc::clone(&link), incoming);
         let supervisor = self.runtime.spawn(supervisor);
         self.runtime
@@ -260,10 +264,10 @@ impl Hub {
         is_unused
     }
 
-    /// Whether there may be a link to this node: those that come uninvited are limited.
+    /// Whether there may be a connection with this node: those that come uninvited are limited.
     pub(crate) fn may_meet(&self, peer: &NodeName) -> bool {
-        let links = self.links.lock();
-        links.contains_key(peer) || links.len() < self.limits.connections
+        let connected = self.connected.borrow();
+        connected.contains_key(peer) || connected.len() < self.limits.connections
     }
 
     /// Where a node is reached.

@@ -45,6 +45,8 @@ pub(crate) type Lanes = Arc<[Arc<Lane>]>;
 /// How much may wait while a lane is mended.
 const MOST_HELD: usize = 1024;
 const MOST_HELD_BYTES: usize = 1024 * 1024;
+/// How many nodes are remembered that messages have gone to before: a dropped ask is cancelled there.
+const MOST_FORMER: usize = 4;
 /// How long to wait before an owner is asked again that did not want to be one.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
@@ -94,6 +96,8 @@ struct Detour {
     pause: Duration,
     /// When something last came back.
     trouble: Time,
+    /// Where messages of this lane went before, and may be still.
+    former: Vec<Weak<Link>>,
 }
 
 impl Default for Detour {
@@ -106,7 +110,21 @@ impl Default for Detour {
             refused: None,
             pause: FIRST_PAUSE,
             trouble: Time::ZERO,
+            former: Vec::new(),
         }
+    }
+}
+
+impl Detour {
+    /// Messages go elsewhere from now on; some may be with this node still, to be handled.
+    fn note_former(&mut self, link: &Arc<Link>) {
+        let link = Arc::downgrade(link);
+        self.former
+            .retain(|former| former.strong_count() > 0 && !former.ptr_eq(&link));
+        if self.former.len() == MOST_FORMER {
+            self.former.remove(0);
+        }
+        self.former.push(link);
     }
 }
 
@@ -183,7 +201,10 @@ impl Ticket<'_> {
     pub(crate) fn withdraw(&self, ask: AskId) -> Withdrawn {
         match self.way {
             Way::Lane(lane) => lane.withdraw(self.request, ask),
-            Way::Link(link) => link.withdraw(self.request, ask),
+            Way::Link(link) => {
+                let withdrawn = link.withdraw(self.request, ask);
+                withdrawn.unwrap_or(Withdrawn::Sent)
+            }
         }
     }
 }
@@ -431,6 +452,7 @@ impl Lane {
         let Some(hub) = self.hub() else {
             return;
         };
+        parcel.came_back();
         let mut state = self.state.lock();
         let refused = state.route.as_ref().map(|route| route.assignment.clone());
         let now = hub.clock.now();
@@ -467,8 +489,15 @@ impl Lane {
             }
         }
         let link = state.route.as_ref().and_then(|route| route.link.clone());
+        let detour = state.detour.as_ref();
+        let former = detour.map_or_else(Vec::new, |detour| detour.former.clone());
         drop(state);
-        link.map_or(Withdrawn::Sent, |link| link.withdraw(request, ask))
+        let former = former.iter().filter_map(Weak::upgrade);
+        let withdrawn = link
+            .into_iter()
+            .chain(former)
+            .find_map(|link| link.withdraw(request, ask));
+        withdrawn.unwrap_or(Withdrawn::Sent)
     }
 }
 

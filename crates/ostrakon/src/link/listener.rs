@@ -188,12 +188,13 @@ impl Link {
         let theirs = Incarnation::new(hello.incarnation);
         let mut state = self.state.lock();
         let latest = state.latest.as_ref();
+        // After a later start's connection nothing of an earlier one may be handled.
+        if latest.is_some_and(|latest| latest.is_of_later(theirs)) {
+            return Err(Refusal::OldIncarnation);
+        }
         let is_first = match &state.phase {
             Phase::Idle => false,
             Phase::Dialing => *self.me() < self.peer,
-            Phase::Up(session) if session.incarnation > theirs => {
-                return Err(Refusal::OldIncarnation);
-            }
             // It dialed before it knew of the connection that there is. If it knew, it knows better than we that it is over.
             Phase::Up(session) => {
                 let same_life = session.incarnation == theirs;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, VecDeque, btree_map::Entry};
 use ostrakon_core::Time;
 
 use self::{held::Acts, parts_window::PartsWindow};
-use super::frame::{self, PART};
+use super::frame::{self, PART, RequestId};
 use crate::lease::is_acting_here;
 
 /// A frame that has this much is sent in parts.
@@ -57,6 +57,15 @@ struct Large {
     start: Option<u64>,
     /// An entity has put it in, and its lease can end.
     of_entity: bool,
+}
+
+impl Large {
+    fn is_at(&self, spot: Spot) -> bool {
+        match spot {
+            Spot::Ordinary { start } => self.start == Some(start),
+            Spot::Large { token } => self.token == token,
+        }
+    }
 }
 
 /// What must stay in order among large and small frames.
@@ -154,21 +163,22 @@ impl Outbox {
 
     #[cold]
     fn push_large(&mut self, lane: LaneKey, token: u64, frame: Vec<u8>) -> Spot {
-        self.enter_large(Large {
+        let large = Large {
             lane,
             frame,
             sent: 0,
             token,
             start: None,
             of_entity: is_acting_here(),
-        });
+        };
+        self.enter_large(self.large.len(), large);
         Spot::Large { token }
     }
 
-    fn enter_large(&mut self, large: Large) {
+    fn enter_large(&mut self, place: usize, large: Large) {
         self.large_bytes += large.frame.len();
         *self.behind.entry(large.lane).or_default() += 1;
-        self.large.push_back(large);
+        self.large.insert(place, large);
     }
 
     fn waits_behind_large(&self, lane: LaneKey) -> bool {
@@ -234,6 +244,7 @@ impl Outbox {
     /// Takes a part of the first large frame, if one may go.
     #[inline(never)]
     fn take_part(&mut self, buffer: &mut Vec<u8>, now: impl FnOnce() -> Time) {
+        self.bring_to_front();
         if let Some(large) = self.large.front_mut()
             && self.window.has_room()
             && !(self.acts.held_back && large.of_entity)
@@ -343,13 +354,28 @@ impl Outbox {
         }
     }
 
+    /// What is asked for by the message at this spot, if it is there.
+    pub(crate) fn requests_at(&self, spot: Spot) -> Vec<RequestId> {
+        let held = self.large.iter().find(|large| large.is_at(spot));
+        let frame = match (held, spot) {
+            (Some(large), _) => Some(&large.frame[..]),
+            (None, Spot::Ordinary { start }) => start
+                .checked_sub(self.base)
+                .and_then(|start| self.ready.get(start as usize..)),
+            (None, Spot::Large { .. }) => None,
+        };
+        let whole = frame.and_then(|frame| frame.get(..frame::length(frame)?));
+        match whole.map(|whole| frame::Frame::read(frame::body(whole))) {
+            Some(Ok(frame::Frame::Message(message))) => {
+                message.ports().map(|tag| tag.request).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Takes a frame back that has not gone out. `false`: it may have.
     pub(crate) fn withdraw(&mut self, spot: Spot) -> bool {
-        let held = |large: &Large| match spot {
-            Spot::Ordinary { start } => large.start == Some(start),
-            Spot::Large { token } => large.token == token,
-        };
-        match (self.large.iter().position(held), spot) {
+        match (self.large.iter().position(|large| large.is_at(spot)), spot) {
             (None, Spot::Ordinary { start }) => {
                 let Some(start) = start.checked_sub(self.base) else {
                     return false;

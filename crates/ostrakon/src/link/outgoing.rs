@@ -41,15 +41,20 @@ impl Link {
         message: &Outgoing<'_>,
         ports: &mut Ports,
     ) -> Result<RequestId, TellError> {
+        let mut state = self.state.lock();
+        // Under the lock: a connection that begins looks through what waits, for what is too large for it.
         let (size, limit) = (message.payload.len(), self.most());
         if size > limit {
             return Err(TellError::TooLarge { size, limit });
         }
-        let mut state = self.state.lock();
+        if state.closed {
+            let node = self.peer.clone();
+            return Err(TellError::Unreachable { node });
+        }
         let has_room = state.outbox.waiting() < self.limits.waiting
             && state.requests.have_room(ports.len() + 1)
             && ports.len() <= frame::MOST_PORTS;
-        if state.closed || !has_room {
+        if !has_room {
             let node = self.peer.clone();
             return Err(TellError::Congested { node });
         }

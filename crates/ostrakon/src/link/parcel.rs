@@ -5,15 +5,15 @@ use std::sync::Arc;
 use ostrakon_core::{EntityId, ShardId, Time};
 
 use super::{
-    frame::{self, Addressee, RequestId, option},
+    frame::{self, Addressee, PortTag, RequestId, option},
     hub::Hub,
     requests::{Owed, Request},
 };
 use crate::{
-    AskError, CallChain, TellError, TraceContext,
+    AskError, CallChain, Cause, Codec, TellError, TraceContext,
     lease::{Lease, is_acting_here},
     reply::{AskId, Settle},
-    wire::{Port, Ports},
+    wire::{Nobody, Port, Ports},
 };
 
 pub(crate) struct Parcel {
@@ -71,40 +71,53 @@ impl Parcel {
     }
 
     /// A message that was sent or about to be, with its requests taken out of the table.
+    ///
+    /// Nobody waits for it any more: then its other replies are returned, to be dropped where no lock is held. Whoever has passed one on
+    /// is told then.
     pub(crate) fn taken_back(
         hub: &Hub,
         message: &frame::Message<'_>,
         mut remove: impl FnMut(RequestId) -> Option<Request>,
-    ) -> Option<Self> {
-        let Addressee::Entity { shard, .. } = message.to else {
-            return None;
-        };
-        let kind = hub.known_kind(message.kind)?;
-        let mut asker = None;
+    ) -> Result<Self, Ports> {
+        let mut asking = None;
         let mut ports = Ports::new();
         for tag in message.ports() {
-            // Without its request nobody waits for it any more: then the whole message is void.
-            let Request { owed, asked, .. } = remove(tag.request)?;
-            let Owed::Reply(port) = owed else {
-                return None;
+            let Some(request) = remove(tag.request) else {
+                // The consumer of a stream may be gone and the message be wanted all the same.
+                ports.extend(nobody(tag));
+                continue;
             };
-            if let (Port::Answer(port), Some(_)) = (&port, asked) {
-                asker = Some(Arc::clone(&port.sink) as Arc<dyn Settle>);
+            let Owed::Reply(port) = request.owed else {
+                continue;
+            };
+            if let (Port::Answer(port), true) = (&port, tag.request == message.request) {
+                asking = Some((Arc::clone(&port.sink) as Arc<dyn Settle>, request.deadline));
             }
             ports.push(port);
         }
-        if message.request != 0 && asker.is_none() {
-            let Owed::Opening(opening) = remove(message.request)?.owed else {
-                return None;
-            };
-            asker = Some(opening);
+        if message.request != 0
+            && asking.is_none()
+            && let Some(request) = remove(message.request)
+            && let Owed::Opening(opening) = request.owed
+        {
+            asking = Some((opening, request.deadline));
         }
-        Some(Self {
+        let is_void = message.request != 0 && asking.is_none();
+        let known = hub.known_kind(message.kind);
+        let (Some(kind), Addressee::Entity { shard, .. }, Ok(id), false) =
+            (known, message.to, EntityId::new(message.id), is_void)
+        else {
+            return Err(ports);
+        };
+        let (asker, deadline) = asking.unzip();
+        Ok(Self {
             kind,
-            id: EntityId::new(message.id).ok()?,
+            id,
             shard,
             asker,
-            deadline: hub.deadline(message.remaining),
+            deadline: deadline
+                .flatten()
+                .unwrap_or_else(|| hub.deadline(message.remaining)),
             origin: Origin::unknown(&hub.lease),
             options: message.options().to_vec(),
             ports,
@@ -112,12 +125,22 @@ impl Parcel {
         })
     }
 
+    /// It is with this node again. No lock may be held: whoever waits is woken.
+    pub(crate) fn came_back(&self) {
+        if let Some(asker) = &self.asker {
+            // Whoever waits is woken. If that panics, the message goes on all the same.
+            let _ = Cause::catch(|| asker.came_back());
+        }
+    }
+
     /// Nobody could take it.
     pub(crate) fn fail(self, hub: &Hub, error: TellError) {
-        match self.asker {
+        // The same, for those behind it.
+        let _ = Cause::catch(|| match &self.asker {
             Some(asker) => asker.fail(AskError::NotSent(error)),
             None => hub.undelivered(self.kind, &self.id, "no_owner"),
-        }
+        });
+        let _ = Cause::catch(|| drop(self));
     }
 
     /// Whether nobody wants it any more.
@@ -145,6 +168,15 @@ impl Parcel {
         let asker = self.asker.as_ref();
         asker.is_some_and(|asker| asker.id() == ask)
     }
+}
+
+/// Stands for a reply that nobody waits for any more.
+fn nobody(tag: PortTag) -> Option<Port> {
+    let codec = Codec::from_id(tag.codec)?;
+    Some(match tag.is_stream {
+        true => Nobody::items(codec),
+        false => Nobody::answer(codec),
+    })
 }
 
 /// The optional fields of a message.

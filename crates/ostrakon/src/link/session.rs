@@ -41,6 +41,16 @@ impl Session {
             pen,
         }
     }
+
+    /// It is over: nobody waits for what the other side has asked for.
+    pub(super) fn forget_guests(self) {
+        for guest in self.guests.values().filter_map(Weak::upgrade) {
+            guest.forget();
+        }
+        for credit in self.streams.values() {
+            credit.close();
+        }
+    }
 }
 
 impl Link {
@@ -136,11 +146,6 @@ impl Link {
         for request in lost {
             request.fail(&error);
         }
-        for guest in session.guests.values().filter_map(Weak::upgrade) {
-            guest.forget();
-        }
-        for credit in session.streams.values() {
-            credit.close();
-        }
+        session.forget_guests();
     }
 }

@@ -23,7 +23,7 @@ use super::{
     pen::Pen,
     watch,
 };
-use crate::TellError;
+use crate::{TellError, entity_ref::DEFAULT_TIMEOUT};
 
 /// A connection that both sides have agreed on.
 pub(crate) struct Established {
@@ -61,6 +61,11 @@ pub(crate) enum Opened {
 }
 
 impl Rank {
+    /// Whether it is of a later start of the other node than this one.
+    pub(crate) fn is_of_later(&self, incarnation: Incarnation) -> bool {
+        self.incarnation > incarnation
+    }
+
     /// Whether `me` opened it, and the other side did not know of it when its own latest had this turn.
     pub(crate) fn is_news(&self, me: &NodeName, turn: u64) -> bool {
         self.dialer == *me && turn < self.turn
@@ -149,6 +154,7 @@ async fn connect(
     incoming: &mut mpsc::Receiver<Established>,
     failures: &mut u32,
 ) -> Option<Established> {
+    let mut failing_since = None;
     loop {
         if *failures > 0 {
             let pause = pause(&link.limits, *failures);
@@ -179,6 +185,10 @@ async fn connect(
             biased;
             // Ours is dropped: the other side was faster.
             offered = offered(link, incoming) => return offered,
+            () = link.begun_anew.notified() => {
+                link.state.lock().phase = Phase::Idle;
+                continue;
+            }
             dialed = dial(&hub, link) => dialed,
         };
         match dialed {
@@ -186,6 +196,12 @@ async fn connect(
             Err(error) => {
                 link.state.lock().phase = Phase::Idle;
                 *failures += 1;
+                // One that is about to dial us may be unknown, too, and a tell waits that long for an owner as well.
+                let now = link.clock.now();
+                let failing = now.saturating_since(*failing_since.get_or_insert(now));
+                if hub.address(&link.peer).is_none() && failing >= DEFAULT_TIMEOUT {
+                    link.give_up_tells();
+                }
                 hub.unreachable(&link.peer);
                 tracing::warn!(peer = %link.peer, %error, attempt = *failures, "cannot connect");
             }
@@ -317,10 +333,10 @@ impl Drop for AbortOnDrop {
 
 fn begin(hub: &Hub, link: &Link, session: Session, message: usize) {
     let most = message.min(link.limits.message);
-    link.most.store(most, std::sync::atomic::Ordering::Relaxed);
     link.heard_now();
     link.stuck_since(None);
     let mut state = link.state.lock();
+    link.most.store(most, std::sync::atomic::Ordering::Relaxed);
     state.phase = Phase::Up(session);
     // What waited may be more than this peer accepts.
     let super::State {

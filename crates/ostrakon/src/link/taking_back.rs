@@ -6,9 +6,10 @@ use ostrakon_core::{GroupName, ShardId};
 use tokio::sync::oneshot;
 
 use super::{
-    Hub, Link, Parcel, Phase,
+    Hub, Link, Parcel, Phase, State,
     frame::{self, Addressee, RequestId},
-    outbox::LaneKey,
+    outbox::{LaneKey, Spot},
+    requests::Request,
 };
 use crate::reply::AskId;
 
@@ -30,26 +31,37 @@ pub(crate) enum Fenced {
     NotConnected,
 }
 
+impl State {
+    /// Takes a frame back that has not gone out, and what else is owed for it, which must be dropped where no lock is held: whoever has passed a
+    /// reply on is told then. `None`: it may have gone out.
+    pub(super) fn withdraw(&mut self, spot: Spot) -> Option<Vec<Request>> {
+        let owed = self.outbox.requests_at(spot);
+        if !self.outbox.withdraw(spot) {
+            return None;
+        }
+        let owed = owed.into_iter();
+        Some(owed.filter_map(|id| self.requests.remove(id)).collect())
+    }
+}
+
 impl Link {
-    /// Takes an ask back; what has been sent is cancelled.
-    pub(crate) fn withdraw(&self, request: RequestId, ask: AskId) -> Withdrawn {
+    /// Takes an ask back; what has been sent is cancelled. `None`: this link does not have it.
+    pub(crate) fn withdraw(&self, request: RequestId, ask: AskId) -> Option<Withdrawn> {
         let mut state = self.state.lock();
         let found = state.requests.get_mut(request);
-        let request = if found.is_some_and(|found| found.is(ask)) {
-            Some(request)
+        let id = if found.is_some_and(|found| found.is(ask)) {
+            request
         } else {
-            state.requests.find(ask)
+            state.requests.find(ask)?
         };
-        let Some((id, request)) = request.and_then(|id| Some((id, state.requests.remove(id)?)))
-        else {
-            return Withdrawn::Sent;
-        };
-        if state.outbox.withdraw(request.spot) {
-            return Withdrawn::Unsent;
-        }
+        let request = state.requests.remove(id)?;
+        let unsent = state.withdraw(request.spot);
         drop(state);
+        if unsent.is_some() {
+            return Some(Withdrawn::Unsent);
+        }
         self.sign(|out| frame::put_cancel(out, id));
-        Withdrawn::Sent
+        Some(Withdrawn::Sent)
     }
 
     /// Waits until every message of a lane that was sent before has been judged, or the connection is gone.
@@ -81,12 +93,13 @@ impl Link {
         group: &GroupName,
         shard: ShardId,
     ) -> Option<Vec<Parcel>> {
+        // Declared first, so dropped after the lock is released.
+        let (mut parcels, mut void) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
         let state = &mut *state;
         if matches!(state.phase, Phase::Up(_)) {
             return None;
         }
-        let mut parcels = Vec::new();
         let is_mine = |message: &frame::Message<'_>| match message.to {
             Addressee::Entity { shard: its, .. } => {
                 its == shard && hub.group_of(message.kind) == Some(group)
@@ -95,7 +108,10 @@ impl Link {
         };
         let requests = &mut state.requests;
         state.outbox.recall(is_mine, |message| {
-            parcels.extend(Parcel::taken_back(hub, message, |id| requests.remove(id)));
+            match Parcel::taken_back(hub, message, |id| requests.remove(id)) {
+                Ok(parcel) => parcels.push(parcel),
+                Err(unwanted) => void.push(unwanted),
+            }
         });
         Some(parcels)
     }
@@ -103,6 +119,8 @@ impl Link {
     /// A message of ours comes back.
     pub(super) fn take_returned(&self, hub: &Hub, message: &frame::Message<'_>) -> Option<Parcel> {
         let mut state = self.state.lock();
-        Parcel::taken_back(hub, message, |id| state.requests.remove(id))
+        let taken_back = Parcel::taken_back(hub, message, |id| state.requests.remove(id));
+        drop(state);
+        taken_back.ok()
     }
 }

@@ -11,7 +11,7 @@ use ostrakon_faults::{Direction, Proxy};
 
 use crate::{
     cluster::{Cluster, SOON, builder},
-    handshakes::stranger::{Hello, Stranger},
+    handshakes::stranger::{Hello, Judgement, Stranger},
     ledger::{Gate, Ledger, LedgerRef},
 };
 
@@ -491,6 +491,30 @@ async fn a_node_that_comes_back_elsewhere_is_dialed_at_once() {
     assert_eq!(soon(ledger.add(3)).await.unwrap(), 1);
     cluster.nodes.push(again);
     cluster.leave().await;
+}
+
+#[tokio::test]
+async fn a_life_with_a_clock_that_went_back_is_told_why_it_is_refused_and_let_in_later() {
+    let node = start("node-1", watchful()).await;
+    let address = testing::address(&node);
+    let born = |incarnation| Hello {
+        incarnation,
+        ..Hello::to("node-1")
+    };
+    drop(Stranger::enter(address, &born(10)).await);
+    let mut restarted = Stranger::dial(address).await;
+    let reason = restarted.introduce(&born(9)).await.refusal();
+    assert!(reason.contains("its clock has gone back"), "{reason}");
+    let let_in = async {
+        loop {
+            let judgement = Stranger::dial(address).await.introduce(&born(9)).await;
+            if matches!(judgement, Judgement::Welcome(_)) {
+                return;
+            }
+        }
+    };
+    soon(let_in).await;
+    node.leave().await.unwrap();
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! What must hold whatever the order in which they learn: the messages of one sender are handled in their order, none twice, and
 //! each ask ends as it says.
 
+#[path = "moves/coming_back.rs"]
+mod coming_back;
 #[path = "moves/kinds.rs"]
 mod kinds;
 #[path = "moves/without_owner.rs"]

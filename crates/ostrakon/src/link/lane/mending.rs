@@ -6,7 +6,7 @@ use ostrakon_core::Time;
 
 use super::{LONGEST_PAUSE, Lane, State};
 use crate::{
-    TellError,
+    AskError, Cause, TellError,
     lease::for_entity,
     link::{Fenced, Hub, Outgoing, Parcel, parcel::Origin, remaining},
 };
@@ -19,7 +19,7 @@ impl Lane {
     pub(super) async fn mend(self: Arc<Self>) {
         loop {
             let Some(hub) = self.hub() else {
-                return;
+                return self.abandon();
             };
             let mut changed = hub.changed.subscribe();
             self.expiring(&hub, self.settle(&hub)).await;
@@ -42,6 +42,22 @@ impl Lane {
                 biased;
                 done = &mut work => return done,
                 () = tokio::time::sleep(TICK) => self.expire(hub),
+            }
+        }
+    }
+
+    /// The node is gone: nothing that waits here will be sent.
+    fn abandon(&self) {
+        let mut state = self.state.lock();
+        let detour = state.detour();
+        let mut waiting = std::mem::take(&mut detour.returned);
+        waiting.append(&mut detour.held);
+        drop(state);
+        for parcel in waiting {
+            if let Some(asker) = &parcel.asker {
+                let error = AskError::NotSent(parcel.no_owner());
+                // Whoever waits is woken. If that panics, the others are told all the same.
+                let _ = Cause::catch(|| asker.fail(error));
             }
         }
     }
@@ -89,8 +105,11 @@ impl Lane {
                 break unsent;
             }
         };
+        unsent.iter().for_each(Parcel::came_back);
         let mut state = self.state.lock();
-        state.detour().returned.extend(unsent);
+        let detour = state.detour();
+        detour.returned.extend(unsent);
+        detour.note_former(&link);
         state.used = false;
     }
 
@@ -126,7 +145,7 @@ impl Lane {
             if parcel.is_over(now) || parcel.is_lost(&hub.lease) {
                 let error = parcel.no_owner();
                 parcel.fail(hub, error);
-            } else if let Some(parcel) = self.forward(hub, &mut state, parcel, now) {
+            } else if let Some(parcel) = self.forward_caught(hub, &mut state, parcel, now) {
                 waiting.push_front(parcel);
                 break;
             }
@@ -139,6 +158,25 @@ impl Lane {
         detour.held_bytes = waiting.iter().map(Parcel::size).sum();
         detour.held = waiting;
         !state.mending
+    }
+
+    /// [`Lane::forward`] for messages whose types may panic when they are dropped: that must not keep those behind them waiting for ever.
+    fn forward_caught(
+        &self,
+        hub: &Arc<Hub>,
+        state: &mut State,
+        parcel: Parcel,
+        now: Time,
+    ) -> Option<Parcel> {
+        let asker = parcel.asker.clone();
+        let forwarded = Cause::catch(|| self.forward(hub, state, parcel, now));
+        forwarded.unwrap_or_else(|cause| {
+            tracing::warn!(shard = %self.shard, %cause, "a message that waited for its shard is lost");
+            if let Some(asker) = asker {
+                let _ = Cause::catch(|| asker.fail(AskError::Interrupted));
+            }
+            None
+        })
     }
 
     /// Sends one message on the present route. It comes back if it cannot be taken yet.

@@ -71,6 +71,8 @@ impl Outbox {
     pub(crate) fn hold_back(&mut self) {
         self.acts.held_back = true;
         let mut behind = BTreeSet::new();
+        // Whatever is ready was put in before all large ones of its lane; one that is on its way is of another lane.
+        let mut place = self.large.iter().take_while(|large| large.sent > 0).count();
         for act in std::mem::take(&mut self.acts.ready) {
             if !act.of_entity && !behind.contains(&act.lane) {
                 continue;
@@ -84,15 +86,36 @@ impl Outbox {
             // It may have been withdrawn.
             if !is_void(&whole) {
                 frame::make_void(frame);
-                self.enter_large(Large {
+                let held = Large {
                     lane: act.lane,
                     frame: whole,
                     sent: 0,
                     token: act.token,
                     start: Some(act.start),
                     of_entity: act.of_entity,
-                });
+                };
+                self.enter_large(place, held);
+                place += 1;
             }
+        }
+    }
+
+    /// While the lease is over, others need not wait behind what entities have put in, except on the same lane.
+    pub(super) fn bring_to_front(&mut self) {
+        let is_on_its_way = self.large.front().is_some_and(|large| large.sent > 0);
+        if !self.acts.held_back || is_on_its_way {
+            return;
+        }
+        let mut behind = BTreeSet::new();
+        let free = self.large.iter().position(|large| {
+            let waits = large.of_entity || behind.contains(&large.lane);
+            if waits && large.lane != LaneKey::None {
+                behind.insert(large.lane);
+            }
+            !waits
+        });
+        if let Some(large) = free.and_then(|place| self.large.remove(place)) {
+            self.large.push_front(large);
         }
     }
 
@@ -141,6 +164,20 @@ mod tests {
         by_entity(|| put(outbox, lane, number))
     }
 
+    /// A large message.
+    fn put_large(outbox: &mut Outbox, lane: LaneKey, number: u64) -> Spot {
+        let message = NewMessage {
+            request: number,
+            to: Addressee::Actor,
+            kind: "room",
+            id: "hall",
+            remaining: 0,
+            options: &[],
+            payload: &[7; 100_000],
+        };
+        outbox.push(lane, number, |out| message.put(out, &[]))
+    }
+
     /// Does something as an entity would whose lease can end.
     fn by_entity<T>(work: impl FnOnce() -> T) -> T {
         let lease = Lease::for_ever();
@@ -154,33 +191,46 @@ mod tests {
 
     /// What goes out next, by number.
     fn taken(outbox: &mut Outbox) -> Vec<u64> {
-        let mut numbers = Vec::new();
+        let mut all = Vec::new();
         loop {
             let mut buffer = Vec::new();
-            outbox.take(&mut buffer, || Time::ZERO);
+            outbox.take_all(&mut buffer, || Time::ZERO);
             if buffer.is_empty() {
-                return numbers;
+                return read(&all);
             }
-            numbers.extend(read(&buffer));
+            all.append(&mut buffer);
         }
     }
 
     fn read(bytes: &[u8]) -> Vec<u64> {
-        let mut inbox = Inbox::new(1024);
+        let mut inbox = Inbox::new(1024 * 1024);
         let mut numbers = Vec::new();
-        inbox.space().put_slice(bytes);
-        inbox.filled(bytes.len());
+        for some in bytes.chunks(4096) {
+            inbox.space().put_slice(some);
+            inbox.filled(some.len());
+        }
         while let Some(range) = inbox.next().expect("good frames") {
             let frame = Frame::read(inbox.bytes(range.clone())).expect("good");
-            if let Frame::Ping { token } = frame {
-                numbers.push(token);
-            } else if let Frame::Part { last, bytes } = frame {
+            if let Frame::Part { last, bytes } = frame {
                 let part = range.end - bytes.len()..range.end;
                 let whole = inbox.part(part, last).expect("a good part");
-                numbers.extend(whole.iter().flat_map(|whole| read(whole)));
+                let frame = whole.as_deref().map(frame::body).map(Frame::read);
+                numbers.extend(frame.and_then(|frame| number(&frame.expect("good"))));
+            } else {
+                numbers.extend(number(&frame));
             }
         }
         numbers
+    }
+
+    fn number(frame: &Frame<'_>) -> Option<u64> {
+        if let Frame::Ping { token } = frame {
+            Some(*token)
+        } else if let Frame::Message(message) = frame {
+            Some(message.request)
+        } else {
+            None
+        }
     }
 
     #[test]
@@ -236,6 +286,34 @@ mod tests {
         assert_eq!(taken(&mut outbox), [5]);
         outbox.let_go();
         assert_eq!(taken(&mut outbox), [2, 3, 4]);
+    }
+
+    #[test]
+    fn what_is_held_stays_before_what_is_large_on_its_lane() {
+        let mut outbox = Outbox::default();
+        act(&mut outbox, LANE, 1);
+        act(&mut outbox, LANE, 2);
+        by_entity(|| put_large(&mut outbox, LANE, 3));
+        put_large(&mut outbox, LANE, 4);
+        put(&mut outbox, LANE, 5);
+        outbox.hold_back();
+        assert_eq!(taken(&mut outbox), NOTHING);
+        outbox.let_go();
+        assert_eq!(taken(&mut outbox), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_is_large_on_other_lanes_does_not_wait_for_the_lease() {
+        let mut outbox = Outbox::default();
+        by_entity(|| put_large(&mut outbox, LANE, 1));
+        put_large(&mut outbox, LaneKey::Shard(2), 2);
+        put_large(&mut outbox, LANE, 3);
+        act(&mut outbox, LaneKey::None, 4);
+        put_large(&mut outbox, LaneKey::None, 5);
+        outbox.hold_back();
+        assert_eq!(taken(&mut outbox), [2, 5]);
+        outbox.let_go();
+        assert_eq!(taken(&mut outbox), [4, 1, 3]);
     }
 
     #[test]

@@ -57,9 +57,21 @@ async fn a_link_that_somebody_may_use_stays_the_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_stays_for_as_long_as_something_waits_for_its_node() {
+async fn a_link_stays_for_as_long_as_something_waits_for_a_node_that_may_come() {
     let (hub, _) = connected().await;
+    hub.introduce(name("away"), "127.0.0.1:1".to_owned());
     tell(&hub.link(&name("away")));
-    pass(&hub).await;
+    tokio::time::sleep(DEFAULT_TIMEOUT * 3).await;
     assert!(!hub.link(&name("away")).is_at_rest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_told_to_a_node_that_nobody_knows_any_more_is_given_up() {
+    let (hub, _) = connected().await;
+    let link = Arc::downgrade(&hub.link(&name("gone")));
+    tell(&hub.link(&name("gone")));
+    tokio::time::sleep(DEFAULT_TIMEOUT / 2).await;
+    assert!(!hub.link(&name("gone")).is_at_rest());
+    tokio::time::sleep(DEFAULT_TIMEOUT * 2).await;
+    assert!(link.upgrade().is_none());
 }
