@@ -55,7 +55,7 @@ impl Seeds {
     }
 
     /// Whether they may be elsewhere at the next try.
-    pub(crate) fn may_change(&self) -> bool {
+    pub fn may_change(&self) -> bool {
         match &self.0 {
             Kind::Listed(seeds) => seeds.iter().any(|seed| seed.parse::<SocketAddr>().is_err()),
             Kind::Asked(_) => true,

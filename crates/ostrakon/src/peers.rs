@@ -1,5 +1,7 @@
 //! `Peers`: how a node takes part in a cluster that its nodes look after themselves.
 
+mod client_seeds;
+
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use ostrakon_control::Seat;
@@ -9,7 +11,6 @@ use ostrakon_core::{
 };
 use ostrakon_council::{Council, CouncilSettings, PeerSettings, Seeds};
 use ostrakon_tls::{Role, Security};
-use tokio::sync::watch;
 
 use crate::{
     Limits, StartError,
@@ -137,7 +138,7 @@ impl Peers {
 
     pub(crate) async fn join(self, hub: &Arc<Hub>, seat: Seat) -> Result<Membership, StartError> {
         let (addresses, council) = match seat {
-            Seat::Client => (self.found_seeds().await, None),
+            Seat::Client => (client_seeds::follow(self.seeds.clone()).await, None),
             Seat::Node => {
                 let council = self.council(hub).await?;
                 (council.deciders(), Some(council))
@@ -152,13 +153,6 @@ impl Peers {
         let mut membership = self.part.join(hub, seat, deciders).await?;
         membership.council = council;
         Ok(membership)
-    }
-
-    /// A client hears from the seeds what there is to know.
-    async fn found_seeds(&self) -> watch::Receiver<Vec<Arc<str>>> {
-        let found = self.seeds.find().await;
-        let found = found.iter().map(|seed| seed.as_str().into());
-        watch::channel(found.collect()).1
     }
 
     /// What the node says about itself to all others.
