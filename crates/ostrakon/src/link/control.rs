@@ -63,7 +63,7 @@ pub(crate) async fn serve(hub: Weak<Hub>, link: Arc<Link>, session: u64, wire: B
                 };
                 inbox.filled(bytes);
                 link.heard_now();
-                if !answer(&hub, &link, &mut inbox, &mut out) {
+                if !answer(&hub, &mut inbox, &mut out) {
                     return link.cut(session, End::NoControl);
                 }
             }
@@ -79,14 +79,14 @@ pub(crate) async fn serve(hub: Weak<Hub>, link: Arc<Link>, session: u64, wire: B
 }
 
 /// Answers what has come. `false`: it was no heartbeat.
-fn answer(hub: &Weak<Hub>, link: &Link, inbox: &mut Inbox, out: &mut Vec<u8>) -> bool {
+fn answer(hub: &Weak<Hub>, inbox: &mut Inbox, out: &mut Vec<u8>) -> bool {
     loop {
         match inbox.next() {
             Ok(None) => return true,
             Err(_) => return false,
             Ok(Some(bytes)) => match Frame::read(inbox.bytes(bytes)) {
                 Ok(Frame::Ping { token }) => frame::put_pong(out, token),
-                Ok(Frame::Pong { token }) => note_round_trip(hub, link, Time::from_nanos(token)),
+                Ok(Frame::Pong { token }) => note_round_trip(hub, Time::from_nanos(token)),
                 // A later version may say more here.
                 Ok(Frame::Unknown { .. }) => {}
                 Ok(_) | Err(_) => return false,
@@ -95,10 +95,10 @@ fn answer(hub: &Weak<Hub>, link: &Link, inbox: &mut Inbox, out: &mut Vec<u8>) ->
     }
 }
 
-fn note_round_trip(hub: &Weak<Hub>, link: &Link, sent: Time) {
+fn note_round_trip(hub: &Weak<Hub>, sent: Time) {
     let Some(hub) = hub.upgrade() else {
         return;
     };
     let took: Duration = hub.clock.now().saturating_since(sent);
-    hub.note_round_trip(&link.peer, took);
+    hub.counts.heartbeat(took);
 }

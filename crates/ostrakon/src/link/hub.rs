@@ -543,11 +543,6 @@ impl Hub {
         }
     }
 
-    pub(crate) fn note_round_trip(&self, peer: &NodeName, took: Duration) {
-        self.counts.heartbeat(took);
-        metrics::histogram!("ostrakon_heartbeat_seconds", "peer" => peer.to_string()).record(took);
-    }
-
     /// Says goodbye to everybody, after all that waits has been sent.
     pub(crate) async fn leave(&self) {
         self.leaving.store(true, Ordering::Release);
@@ -576,6 +571,8 @@ pub(crate) struct Counts {
     writes: metrics::Counter,
     frames: metrics::Counter,
     late: metrics::Counter,
+    /// Of all links: names of nodes are without end, so they are no labels.
+    heartbeats: metrics::Histogram,
     /// The slowest heartbeat in nanoseconds, for measurements; 0 for none.
     slowest: AtomicU64,
     /// Large messages of our own that waited in a lane.
@@ -588,13 +585,15 @@ impl Counts {
         Self {
             writes: metrics::counter!("ostrakon_link_writes_total", "node" => node.clone()),
             frames: metrics::counter!("ostrakon_link_frames_total", "node" => node.clone()),
-            late: metrics::counter!("ostrakon_late_replies_total", "node" => node),
+            late: metrics::counter!("ostrakon_late_replies_total", "node" => node.clone()),
+            heartbeats: metrics::histogram!("ostrakon_heartbeat_seconds", "node" => node),
             own_load: Arc::default(),
             slowest: AtomicU64::new(0),
         }
     }
 
-    fn heartbeat(&self, took: Duration) {
+    pub(crate) fn heartbeat(&self, took: Duration) {
+        self.heartbeats.record(took);
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.slowest.fetch_max(nanos, Ordering::Relaxed);
     }
