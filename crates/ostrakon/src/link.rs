@@ -98,6 +98,8 @@ pub(crate) struct Link {
     load: Arc<AtomicUsize>,
     /// When something was last heard on the control connection, in the clock's nanoseconds.
     heard: AtomicU64,
+    /// How often something was read from the data connection.
+    reads: Apart<AtomicU64>,
     /// Since when the other side takes nothing of what is being written; [`NOT_STUCK`] if it does.
     stuck: AtomicU64,
     clock: Clock,
@@ -157,6 +159,7 @@ impl Link {
             accepted,
             load: Arc::default(),
             heard: AtomicU64::new(0),
+            reads: Apart(AtomicU64::new(0)),
             stuck: AtomicU64::new(NOT_STUCK),
             clock: hub.clock,
             changed: Notify::new(),

@@ -243,6 +243,7 @@ impl Connection {
             Poll::Ready(Ok(())) => {}
         }
         self.inbox.filled(bytes);
+        self.link.note_read();
         self.now = None;
         // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
         self.link.state.lock().outbox.parked = false;
@@ -310,7 +311,7 @@ impl Connection {
         }
         let says_why = match end {
             End::Leaving | End::Bad(_) | End::Misbehaved(_) | End::Panicked(_) => true,
-            End::Silent | End::Replaced => true,
+            End::Silent | End::Deaf | End::Replaced => true,
             End::Closed | End::Goodbye(_) | End::Io(_) | End::NotReading | End::NoControl => false,
             // Perhaps it does not even read. Whoever waits for its answers has waited long enough.
             End::RunOver => false,

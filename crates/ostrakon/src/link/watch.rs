@@ -1,6 +1,8 @@
 //! The watch over a session: whether the other side is still there, and takes what it is sent.
 //!
-//! It looks as often as heartbeats come, beside the connection's task, which has messages to bring and no time for the clock.
+//! It looks as often as heartbeats come, beside the connection's task, which has messages to bring and no time for the clock. Heartbeats prove that
+//! the other node runs, and go over a connection of their own. That the data connection still carries something is proven by what comes there;
+//! if nothing has come for long, the other side is asked for a sign.
 
 use std::{
     sync::{
@@ -12,9 +14,9 @@ use std::{
 
 use ostrakon_core::Time;
 
-use super::{Link, NOT_STUCK, connection::End};
+use super::{Link, NOT_STUCK, connection::End, frame};
 
-/// A peer that takes nothing for so long does not read.
+/// A peer that takes nothing for so long does not read, and one that gives no sign for so long does not get what it is sent.
 const LONGEST_STALL: Duration = Duration::from_secs(10);
 
 /// Ends the session when nothing is heard from the other side any more, or when it does not read.
@@ -22,15 +24,71 @@ pub(super) async fn keep(link: Arc<Link>, session: u64) {
     let period = link.limits.heartbeat;
     let mut looks = link.clock.every(period);
     let mut looked = link.clock.now();
+    let mut signs = Signs::new(link.reads(), looked);
     loop {
         looks.tick().await;
         let now = link.clock.now();
         let was_held_up = now.saturating_since(looked) > period * 2;
         looked = now;
         // What has arrived while this process was held up must be read before anybody is called silent.
-        if let Some(end) = link.trouble(now).filter(|_| !was_held_up) {
+        if was_held_up {
+            signs = Signs::new(link.reads(), now);
+            continue;
+        }
+        if let Some(end) = link.trouble(now) {
             return link.cut(session, end);
         }
+        match signs.look(link.reads(), now, link.limits.silence) {
+            Signed::Lately => {}
+            Signed::NotForLong => link.sign(|out| frame::put_ping(out, 0)),
+            Signed::NotWhenAsked => return link.cut(session, End::Deaf),
+        }
+    }
+}
+
+/// What has come on the data connection.
+struct Signs {
+    /// How often something was read from it.
+    reads: u64,
+    /// When it was last seen that something had been, or when a sign was asked for.
+    since: Time,
+    was_asked: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Signed {
+    Lately,
+    /// A sign is to be asked for.
+    NotForLong,
+    NotWhenAsked,
+}
+
+impl Signs {
+    fn new(reads: u64, now: Time) -> Self {
+        Self {
+            reads,
+            since: now,
+            was_asked: false,
+        }
+    }
+
+    fn look(&mut self, reads: u64, now: Time, patience: Duration) -> Signed {
+        if reads != self.reads {
+            *self = Self::new(reads, now);
+        }
+        let silence = now.saturating_since(self.since);
+        if self.was_asked {
+            return if silence > LONGEST_STALL {
+                Signed::NotWhenAsked
+            } else {
+                Signed::Lately
+            };
+        }
+        if silence < patience {
+            return Signed::Lately;
+        }
+        (self.was_asked, self.since) = (true, now);
+        Signed::NotForLong
     }
 }
 
@@ -39,6 +97,16 @@ impl Link {
     pub(super) fn heard_now(&self) {
         self.heard
             .store(self.clock.now().as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Something was read from the data connection. Only its task says so.
+    pub(super) fn note_read(&self) {
+        let reads = self.reads.load(Ordering::Relaxed);
+        self.reads.store(reads.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Since when the other side takes nothing; `None` if it does.
@@ -88,11 +156,32 @@ mod tests {
         }
     }
 
+    fn is_well(link: &Link) {
+        link.heard_now();
+        link.note_read();
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_is_heard_and_reads_is_left_alone() {
         let (link, end) = watched().await;
-        pass(&link, LONGEST_STALL * 2, Link::heard_now).await;
+        pass(&link, LONGEST_STALL * 3, is_well).await;
         assert_eq!(end(), None);
+        assert!(link.state.lock().outbox.is_empty(), "nothing was asked");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_sends_nothing_for_long_is_asked_for_a_sign_and_cut_off_without_one() {
+        let (link, end) = watched().await;
+        let asked = || link.state.lock().outbox.frames;
+        for times in 1..=2 {
+            pass(&link, link.limits.silence * 3 / 2, Link::heard_now).await;
+            assert_eq!((asked(), end()), (times, None));
+            link.note_read();
+        }
+        pass(&link, link.limits.silence + LONGEST_STALL, Link::heard_now).await;
+        assert_eq!((asked(), end()), (3, None));
+        pass(&link, PERIOD * 4, Link::heard_now).await;
+        assert_eq!(end(), Some("deaf"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,6 +19,8 @@ pub(crate) enum End {
     Panicked(Cause),
     NotReading,
     Silent,
+    /// Its node is heard, and nothing comes on this connection although a sign was asked for.
+    Deaf,
     NoControl,
     Replaced,
     /// The other node is no member any more: whatever it held may be somebody else's.
@@ -37,6 +39,7 @@ impl End {
             Self::Panicked(_) => "panicked",
             Self::NotReading => "not_reading",
             Self::Silent => "silent",
+            Self::Deaf => "deaf",
             Self::NoControl => "no_control",
             Self::Replaced => "replaced",
             Self::RunOver => "run_over",
@@ -69,6 +72,7 @@ impl fmt::Display for End {
             Self::Panicked(cause) => write!(f, "this side {cause}"),
             Self::NotReading => f.write_str("the other side does not read"),
             Self::Silent => f.write_str("nothing was heard from the other side"),
+            Self::Deaf => f.write_str("the other side runs, but gave no sign on this connection"),
             Self::NoControl => f.write_str("its control connection ended"),
             Self::Replaced => f.write_str("another connection takes its place"),
             Self::RunOver => f.write_str("the other node is no member any more"),
