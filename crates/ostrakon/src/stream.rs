@@ -4,13 +4,15 @@
 //! slows the producer. Either side may go away; the other learns it. A stream is complete only when the producer
 //! says so with [`StreamReply::finish`], so that an entity that died in the middle is not taken for one that was done.
 
+mod branch;
+mod relay;
 mod resuming;
 
 use std::{
     pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     task::{Context, Poll},
 };
@@ -21,6 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 pub use self::resuming::ResumingStream;
+use self::{branch::Branch, relay::Relay};
 use crate::{
     Codec, CodecError, Payload, StreamError,
     lock::Mutex,
@@ -83,7 +86,7 @@ impl<T: Payload> StreamReply<T> {
             Target::Nobody => Err(ConsumerGone),
             Target::Here(pipe) => {
                 pipe.credit.take(COST_HERE).await?;
-                pipe.put(Item::Next(item, COST_HERE))
+                pipe.put(Item::Next(item, None))
             }
             Target::There(port) => {
                 let sink = &port.sink;
@@ -156,10 +159,10 @@ impl<T: Payload> Serialize for StreamReply<T> {
         let place = match &self.0 {
             Target::Nobody => None,
             Target::Here(pipe) => Some(wire::export(|codec| {
-                let sink = Arc::clone(pipe) as Arc<dyn ItemsSink>;
+                let sink = Arc::new(Branch::of(pipe)) as Arc<dyn ItemsSink>;
                 Port::Items(ItemsPort { codec, sink })
             })?),
-            Target::There(port) => Some(wire::export(|_| Port::Items(port.clone()))?),
+            Target::There(port) => Some(wire::export(|_| Port::Items(Relay::before(port)))?),
         };
         place.serialize(serializer)
     }
@@ -180,9 +183,9 @@ impl<'de, T: Payload> Deserialize<'de> for StreamReply<T> {
     }
 }
 
-/// What travels through a pipe; an item with what it cost.
+/// What travels through a pipe; an item with who gave how much credit for it, if that was not the pipe itself.
 enum Item<T> {
-    Next(T, u32),
+    Next(T, Option<(Arc<Credit>, u32)>),
     End(EndOfItems),
 }
 
@@ -223,30 +226,18 @@ impl<T> Pipe<T> {
     }
 }
 
-impl<T: Payload> ItemsSink for Pipe<T> {
-    fn deliver(&self, codec: Codec, item: &[u8]) -> Result<(), ConsumerGone> {
-        self.put(match codec.decode(item) {
-            Ok(value) => Item::Next(value, cost(item.len())),
-            Err(error) => Item::End(EndOfItems::Broken(error)),
-        })
-    }
-
-    fn end(&self, end: EndOfItems) {
-        self.end(end);
-    }
-
-    fn credit(&self) -> &Arc<Credit> {
-        &self.credit
-    }
-}
-
-/// How much the producers of one stream may send before its consumer has read.
+/// How much may be sent before the consumer of a stream has read: by its producers in one process, for which it is a [`Pipe`]'s or that of a stream whose
+/// consumer is on another node; or by the producers on one other node.
 pub(crate) struct Credit {
     units: Semaphore,
     gone: AtomicBool,
     going: Notify,
     /// The producers are on another node: they are told what the consumer does.
     far: Mutex<Option<Arc<dyn FarProducer>>>,
+    /// Read, but not yet given back to producers on another node.
+    owed: AtomicU32,
+    /// That of producers on other nodes, who are to be told when the consumer has gone away.
+    branches: Mutex<Vec<Weak<Self>>>,
 }
 
 /// The producers of a stream on another node.
@@ -264,6 +255,29 @@ impl Credit {
             gone: AtomicBool::new(false),
             going: Notify::new(),
             far: Mutex::new(None),
+            owed: AtomicU32::new(0),
+            branches: Mutex::default(),
+        }
+    }
+
+    /// The credit of other producers for the same consumer: what they send does not come out of this one.
+    fn branch(&self) -> Arc<Self> {
+        let branch = Arc::new(Self::new());
+        let mut branches = self.branches.lock();
+        branches.retain(|branch| branch.strong_count() > 0);
+        branches.push(Arc::downgrade(&branch));
+        drop(branches);
+        if self.gone.load(Ordering::Acquire) {
+            branch.close();
+        }
+        branch
+    }
+
+    /// The consumer has read what cost so much: that is given back at once to producers here, by the quarter window to those on another node.
+    fn was_read(&self, units: u32) {
+        let owed = self.owed.fetch_add(units, Ordering::AcqRel) + units;
+        if owed >= WINDOW / 4 || self.far().is_none() {
+            self.read(self.owed.swap(0, Ordering::AcqRel));
         }
     }
 
@@ -311,6 +325,10 @@ impl Credit {
         if let Some(far) = self.far() {
             far.stop();
         }
+        let branches = std::mem::take(&mut *self.branches.lock());
+        for branch in branches.iter().filter_map(Weak::upgrade) {
+            branch.close();
+        }
     }
 
     /// Says that the producers are on another node.
@@ -336,8 +354,6 @@ impl Credit {
 pub struct EntityStream<T> {
     items: mpsc::UnboundedReceiver<Item<T>>,
     credit: Arc<Credit>,
-    /// Read, but not yet given back to a producer on another node.
-    owed: u32,
     over: bool,
 }
 
@@ -346,7 +362,6 @@ impl<T> EntityStream<T> {
         Self {
             items,
             credit,
-            owed: 0,
             over: false,
         }
     }
@@ -362,8 +377,11 @@ impl<T> EntityStream<T> {
         }
         let item = std::task::ready!(self.items.poll_recv(cx));
         let end = match item {
-            Some(Item::Next(item, units)) => {
-                self.was_read(units);
+            Some(Item::Next(item, from)) => {
+                match from {
+                    None => self.credit.give(COST_HERE),
+                    Some((credit, units)) => credit.was_read(units),
+                }
                 return Poll::Ready(Some(Ok(item)));
             }
             Some(Item::End(end)) => end,
@@ -375,14 +393,6 @@ impl<T> EntityStream<T> {
             EndOfItems::Interrupted => Some(Err(StreamError::Interrupted)),
             EndOfItems::Broken(error) => Some(Err(StreamError::Codec(error))),
         })
-    }
-
-    /// Gives credit back: at once to a producer here, by the quarter window to one on another node.
-    fn was_read(&mut self, units: u32) {
-        self.owed += units;
-        if self.owed >= WINDOW / 4 || self.credit.far().is_none() {
-            self.credit.read(std::mem::take(&mut self.owed));
-        }
     }
 }
 

@@ -26,6 +26,8 @@ impl Coordinator {
             && state.applied() > self.state.applied()
         {
             self.step_down();
+            // Runs may have ended in between of which nobody will say so. Whoever leads enters those that are left.
+            self.changed_at.clear();
             self.state = state;
         }
     }

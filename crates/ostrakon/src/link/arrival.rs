@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A payload with this much is not decoded where others wait for the link.
-const LARGE: usize = 16 * 1024;
+pub(crate) const LARGE: usize = 16 * 1024;
 
 pub(crate) struct Arrival<'a> {
     pub(crate) id: EntityId,
@@ -164,7 +164,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+    pub(crate) fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
         all.fetch_add(bytes, Ordering::Relaxed);
         Self {
             all: Arc::clone(all),

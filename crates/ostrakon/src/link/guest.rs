@@ -4,12 +4,12 @@
 //! and only while the connection lives that the request came on.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 
 use super::{
-    Class, Link,
+    Class, Link, Load,
     fault::Fault,
     frame::{self, EndOfStream, RequestId},
     outbox::LaneKey,
@@ -31,6 +31,8 @@ pub(crate) struct Guest {
     opens_stream: bool,
     /// The session knows it, so that it can be cancelled.
     noted: AtomicBool,
+    /// What its message takes of its sender's share of memory, if it was not answered at once.
+    load: OnceLock<Load>,
 }
 
 impl Guest {
@@ -48,6 +50,7 @@ impl Guest {
             stage: Stage::new(0),
             opens_stream,
             noted: AtomicBool::new(false),
+            load: OnceLock::new(),
         })
     }
 
@@ -60,6 +63,7 @@ impl Guest {
             stage: Stage::kept(),
             opens_stream: false,
             noted: AtomicBool::new(false),
+            load: OnceLock::new(),
         })
     }
 
@@ -70,6 +74,12 @@ impl Guest {
     /// Whether it still has to be answered.
     pub(crate) fn is_open(&self) -> bool {
         self.stage.is_open()
+    }
+
+    /// Its message stays here for a while.
+    pub(crate) fn carry(&self, load: Load) {
+        // Nobody else says so.
+        let _ = self.load.set(load);
     }
 
     /// The session knows this guest from now on.

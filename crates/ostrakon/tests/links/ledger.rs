@@ -8,7 +8,7 @@ use std::{
 
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
-use ostrakon::{Context, StreamReply, TraceContext, entity};
+use ostrakon::{Context, Reply, StreamReply, TraceContext, entity};
 use tokio::sync::Notify;
 
 #[derive(Default)]
@@ -91,6 +91,45 @@ impl Ledger {
             }
             reply.finish().await;
         });
+    }
+
+    /// Sends these numbers, and leaves the end to others.
+    pub(crate) async fn some(
+        &self,
+        from: u64,
+        to: u64,
+        reply: StreamReply<u64>,
+        ctx: &Context<Self>,
+    ) {
+        ctx.spawn(async move {
+            for n in from..to {
+                if reply.send(n).await.is_err() {
+                    Gate::of("some are not wanted").open();
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Lets each of these ledgers, and this one, send a part of the numbers.
+    pub(crate) async fn shared_out(
+        &self,
+        others: Vec<String>,
+        each: u64,
+        reply: StreamReply<u64>,
+        ctx: &Context<Self>,
+    ) {
+        for (other, part) in others.iter().zip(1..) {
+            let message = LedgerMessage::Some {
+                from: part * each,
+                to: (part + 1) * each,
+                reply: reply.clone(),
+                reply_: Reply::ignored(),
+            };
+            let other = ctx.node().entity::<Self>(other);
+            other.as_ref().tell(message).await.unwrap();
+        }
+        self.some(0, each, reply, ctx).await;
     }
 
     pub(crate) async fn half(&self, reply: StreamReply<u64>) {

@@ -5,7 +5,8 @@
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::join_all, stream};
 use ostrakon::{
-    AskError, EntityStream, Failure, Limits, Outcome, Reply, StreamError, TellError, entity,
+    AskError, EntityStream, Failure, Limits, Outcome, Reply, StreamError, StreamReply, TellError,
+    entity,
     testing::{self, Fixed},
 };
 use tokio::time::timeout;
@@ -438,5 +439,78 @@ async fn a_stream_from_an_entity_that_cannot_start_is_an_error_that_says_why() {
     let error = error.err().unwrap();
     assert!(matches!(&error, AskError::StartFailed(cause) if cause.as_str() == "not today"));
     assert!(error.is_retryable());
+    cluster.leave().await;
+}
+
+/// Reads a stream to its end, which is that all producers are gone. Each of so many numbers must have come once.
+async fn expect_all(mut stream: EntityStream<u64>, count: u64) {
+    let mut items = Vec::new();
+    loop {
+        match next(&mut stream).await {
+            Some(Ok(item)) => items.push(item),
+            end => {
+                assert_eq!(end, Some(Err(StreamError::Interrupted)));
+                break;
+            }
+        }
+    }
+    items.sort_unstable();
+    let expected: Vec<u64> = (0..count).collect();
+    assert!(items == expected, "{} items of {count}", items.len());
+}
+
+#[tokio::test]
+async fn copies_of_a_reply_that_have_gone_to_several_nodes_all_send() {
+    let cluster = Cluster::of(3).await;
+    let ledgers = [0, 1, 2].map(|n| cluster.nodes[0].entity::<Ledger>(cluster.id_on(n)));
+    let mut producer = None;
+    let opened = ledgers[1].as_ref().stream(|reply| {
+        producer = Some(reply);
+        LedgerMessage::Half {
+            reply: StreamReply::ignored(),
+            reply_: Reply::ignored(),
+        }
+    });
+    let stream = opened.await.unwrap();
+    for (ledger, part) in ledgers.iter().zip(0..) {
+        let message = LedgerMessage::Some {
+            from: part * 500,
+            to: (part + 1) * 500,
+            reply: producer.clone().unwrap(),
+            reply_: Reply::ignored(),
+        };
+        ledger.as_ref().tell(message).await.unwrap();
+    }
+    drop(producer);
+    expect_all(stream, 1500).await;
+    cluster.leave().await;
+}
+
+#[tokio::test]
+async fn a_stream_may_be_shared_out_among_entities_of_several_nodes() {
+    let cluster = Cluster::of(3).await;
+    let others: Vec<String> = [0, 1, 2, 2]
+        .iter()
+        .zip(1..)
+        .map(|(node, n)| cluster.ids_on(*node).nth(n).unwrap())
+        .collect();
+    let parts = others.len() as u64 + 1;
+    let first = cluster.nodes[0].entity::<Ledger>(cluster.id_on(1));
+    let message = |reply| LedgerMessage::SharedOut {
+        others: others.clone(),
+        each: 300,
+        reply,
+        reply_: Reply::ignored(),
+    };
+    let stream = first.as_ref().stream(message).await.unwrap();
+    expect_all(stream, parts * 300).await;
+
+    // Whoever stops reading is known to all of them.
+    let mut stream = first.as_ref().stream(message).await.unwrap();
+    next(&mut stream).await.unwrap().unwrap();
+    drop(stream);
+    timeout(SOON, Gate::of("some are not wanted").opened())
+        .await
+        .unwrap();
     cluster.leave().await;
 }

@@ -171,14 +171,15 @@ impl Connection {
         else {
             return;
         };
-        port.sink.end(match how {
-            EndOfStream::Finished => EndOfItems::Finished,
-            EndOfStream::Interrupted => EndOfItems::Interrupted,
-            EndOfStream::Broken => EndOfItems::Broken(CodecError::remote(
+        match how {
+            EndOfStream::Finished => port.sink.end(EndOfItems::Finished),
+            // Its producers there have gone; the stream is interrupted if there are no others.
+            EndOfStream::Interrupted => drop(port),
+            EndOfStream::Broken => port.sink.end(EndOfItems::Broken(CodecError::remote(
                 &self.link.peer,
                 "an item of the stream cannot be encoded",
-            )),
-        });
+            ))),
+        }
     }
 
     fn fence(&mut self, token: RequestId, group: &str, shard: ShardId) {

@@ -13,8 +13,8 @@ use crate::{
     AskError, CallChain, Codec, TellError, TraceContext,
     host::envelope::Ask,
     link::{
-        Arrival, Class, Link, TurnedAway,
-        arrival::Claim,
+        Arrival, Class, Link, Load, TurnedAway,
+        arrival::{Claim, LARGE},
         fault::Fault,
         frame::{self, Addressee, EndOfStream, Message, RequestId, option},
         guest::{Guest, GuestStream},
@@ -24,6 +24,9 @@ use crate::{
     stream::ItemsSink,
     wire::{AnswerPort, ItemsPort, Port, Ports},
 };
+
+/// What a small message takes besides its payload, at least.
+const BESIDES: usize = 64;
 
 impl Connection {
     /// Brings a message to its host.
@@ -86,7 +89,7 @@ impl Connection {
             now: Some(now),
         };
         match host.arrive(arrival, Some(cx)) {
-            Ok(()) => guests.note(&self.link, self.session),
+            Ok(()) => guests.note(&self.link, self.session, message.payload.len()),
             Err(away) => self.turn_away(message, &guests, away)?,
         }
         Ok(())
@@ -248,12 +251,18 @@ impl Guests {
         self.streams.iter().for_each(|stream| stream.forget());
     }
 
-    /// Those that are not answered yet can be cancelled from now on.
-    fn note(&self, link: &Link, session: u64) {
+    /// Those that are not answered yet can be cancelled from now on, and an ask counts as waiting here.
+    fn note(&self, link: &Link, session: u64, size: usize) {
         for guest in self.asking.iter().chain(&self.replying) {
             if guest.is_open() {
                 link.note_guest(session, guest);
             }
+        }
+        // What is large counts already.
+        if let Some(asking) = self.asking.as_ref().filter(|asking| asking.is_open())
+            && size < LARGE
+        {
+            asking.carry(Load::new(&link.load, size + BESIDES));
         }
     }
 }

@@ -5,12 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ostrakon::{AskError, TellError};
 use tokio::net::TcpSocket;
 
 use super::*;
-use crate::handshakes::{
-    log::Log,
-    stranger::{frame, kind},
+use crate::{
+    handshakes::{
+        log::Log,
+        stranger::{frame, kind},
+    },
+    ledger::Gate,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,4 +119,36 @@ async fn too_many_connections_are_closed_and_the_others_live_on() {
     };
     tokio::time::timeout(SOON, again).await.unwrap();
     victim.leave_with(known).await;
+}
+
+#[tokio::test]
+async fn small_asks_that_wait_here_take_no_more_memory_than_their_sender_may_use() {
+    const SIZE: usize = 12_000;
+    let limits = Limits::default().waiting(64 * 1024);
+    let victim = Victim::within(limits).await;
+    let (gate, busy) = ("g".repeat(SIZE), victim.ledger());
+    let asks: Vec<_> = (0..100)
+        .map(|_| {
+            let (gate, busy) = (gate.clone(), busy.clone());
+            tokio::spawn(async move { busy.wait(gate).await })
+        })
+        .collect();
+    Gate::of(&gate).reached_by(1).await;
+    let id = victim.cluster.ids_on(0).nth(1).unwrap();
+    let other = victim.cluster.nodes[1].entity::<Ledger>(id);
+    let is_congested = |error: &AskError| matches!(error, AskError::NotSent(TellError::Congested { node }) if node.as_str() == "node-1");
+    assert!(is_congested(&other.add(1).await.unwrap_err()));
+    Gate::of(&gate).open();
+    let mut handled = 0;
+    for asked in asks {
+        match asked.await.unwrap() {
+            Ok(_) => handled += 1,
+            Err(error) => assert!(is_congested(&error), "{error}"),
+        }
+    }
+    // Four times as much as may wait to be sent.
+    let most = 4 * 64 * 1024 / SIZE;
+    assert!((most..most + 3).contains(&handled), "{handled} of {most}");
+    assert_eq!(other.add(1).await, Ok(1), "there is room again");
+    victim.leave().await;
 }
