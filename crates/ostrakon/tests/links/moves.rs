@@ -7,6 +7,8 @@
 mod coming_back;
 #[path = "moves/kinds.rs"]
 mod kinds;
+#[path = "moves/over_breaking_connections.rs"]
+mod over_breaking_connections;
 #[path = "moves/without_owner.rs"]
 mod without_owner;
 
