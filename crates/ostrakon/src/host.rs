@@ -287,10 +287,7 @@ impl<E: Entity> Host<E> {
             janitor.abort();
         }
         for home in &self.homes {
-            let mut table = home.table.lock();
-            table.open = None;
-            let cells = table.cells.take();
-            drop(table);
+            let cells = home.abandon();
             cells.iter().for_each(|cell| cell.kill());
             // Cells know their home, and entities may hold refs of their own kind: without this they would keep each
             // other in memory.

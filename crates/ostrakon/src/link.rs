@@ -54,7 +54,7 @@ pub(crate) use self::{
     arrival::{Arrival, Load, TurnedAway},
     handshake::Me,
     hub::{Home, Hub, HubParts, KnownKind},
-    lane::{Asking, Draft, Lane, LaneGroup, Lanes, Leads, Ticket, Way},
+    lane::{Asking, Draft, Lane, LaneGroup, Lanes, Leads, Leftovers, Ticket, Way},
     listener::bind,
     outbox::LaneKey,
     outgoing::{Outgoing, remaining},
@@ -214,7 +214,8 @@ impl Link {
     /// Whether there is no connection, and nothing that waits for one.
     fn is_at_rest(&self) -> bool {
         let mut state = self.state.lock();
-        if !matches!(state.phase, Phase::Idle) {
+        let is_offered = self.accepted.capacity() < self.accepted.max_capacity();
+        if !matches!(state.phase, Phase::Idle) || state.greetings > 0 || is_offered {
             return false;
         }
         state.outbox.forget_void();

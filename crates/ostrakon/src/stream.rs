@@ -331,10 +331,12 @@ impl Credit {
         }
     }
 
-    /// Says that the producers are on another node.
-    pub(crate) fn set_far(&self, far: Arc<dyn FarProducer>) {
+    /// Says that the producers are on another node. `false`: the consumer has gone away, and they are still to be told.
+    #[must_use]
+    pub(crate) fn set_far(&self, far: Arc<dyn FarProducer>) -> bool {
         // The last one counts: its message may have come back from another node before.
         *self.far.lock() = Some(far);
+        !self.gone.load(Ordering::Acquire)
     }
 
     fn far(&self) -> Option<Arc<dyn FarProducer>> {

@@ -36,6 +36,8 @@ pub(crate) struct Table<E: Entity> {
     pub(crate) accepted: u64,
     pub(crate) queued: u64,
     pub(crate) cells: Cells<E>,
+    /// Its node is gone: nothing lives here any more.
+    is_abandoned: bool,
 }
 
 /// The cells of a home by id.
@@ -54,6 +56,7 @@ impl<E: Entity> Home<E> {
                 accepted: 0,
                 queued: 0,
                 cells: Cells(HashTable::new()),
+                is_abandoned: false,
             })),
             stats: Apart(Stats::default()),
         })
@@ -62,10 +65,21 @@ impl<E: Entity> Home<E> {
     /// The shard is ours: messages are admitted.
     pub(crate) fn open(&self, epoch: Epoch) {
         let mut table = self.table.lock();
+        if table.is_abandoned {
+            return;
+        }
         (table.open, table.epoch) = (Some(epoch), epoch);
         if table.cells.len() == 0 {
             self.has_killed.store(false, Ordering::Release);
         }
+    }
+
+    /// Closes for good, and hands out all that lives here.
+    pub(super) fn abandon(&self) -> Cells<E> {
+        let mut table = self.table.lock();
+        table.open = None;
+        table.is_abandoned = true;
+        table.cells.take()
     }
 
     /// One of those who live here has been killed.

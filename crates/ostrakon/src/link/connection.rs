@@ -245,8 +245,12 @@ impl Connection {
         self.inbox.filled(bytes);
         self.link.note_read();
         self.now = None;
-        // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
-        self.link.state.lock().outbox.parked = false;
+        {
+            let mut state = self.link.state.lock();
+            // This task looks for something to write when it has dispatched: whoever answers meanwhile need not wake it.
+            state.outbox.parked = false;
+            state.is_heard(self.session);
+        }
         self.dispatch(cx)?;
         self.wake_askers();
         Ok(true)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use ostrakon_core::Time;
 
 use super::{Link, frame};
-use crate::{AskError, TellError, clock::Clock};
+use crate::{AskError, Cause, TellError, clock::Clock};
 
 /// Ends asks whose time is over, as long as the link exists.
 pub(crate) async fn run(link: Weak<Link>, clock: Clock) {
@@ -53,7 +53,9 @@ impl Link {
         }
         drop(state);
         for (id, request, unsent) in over {
-            if unsent.is_some() {
+            if let Some(owed) = unsent {
+                // Whoever has passed a reply on is told. If that panics, the others are told all the same.
+                let _ = Cause::catch(|| drop(owed));
                 let node = self.peer.clone();
                 request.fail(&TellError::Unreachable { node }.into());
             } else {

@@ -242,7 +242,13 @@ impl ItemsSink for GuestStream {
         if sent {
             return Ok(());
         }
-        self.end(EndOfItems::Interrupted);
+        self.end(if item.len() > self.link.most() {
+            // Not only interrupted: others must not bring the stream to a good end, and to ask for it again would not help.
+            let why = "an item is larger than a message may be";
+            EndOfItems::Broken(CodecError::remote(self.link.me(), why))
+        } else {
+            EndOfItems::Interrupted
+        });
         Err(ConsumerGone)
     }
 
@@ -260,6 +266,8 @@ impl ItemsSink for GuestStream {
             frame::put_end(out, self.request, how);
         });
         self.link.stream_ended(self.session, self.request);
+        // Nobody gives any more: whoever still wants to send must not wait for it.
+        self.credit.close();
     }
 
     fn credit(&self) -> &Arc<Credit> {

@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{
-    Lane, LaneGroup, Lanes, Limits, Link, Parcel, TurnedAway,
+    Lane, LaneGroup, Lanes, Leftovers, Limits, Link, Parcel, TurnedAway,
     arrival::{Arrival, Claim},
     connection::End,
     expiry,
@@ -454,11 +454,16 @@ impl Hub {
     }
 
     /// Delivers a message that has waited in a lane and turned out to be for this node. It comes back if it cannot be taken yet.
-    pub(crate) fn deliver_here(&self, parcel: Parcel, epoch: Epoch) -> Option<Parcel> {
+    pub(crate) fn deliver_here(
+        &self,
+        parcel: Parcel,
+        epoch: Epoch,
+        leftovers: &mut Leftovers,
+    ) -> Option<Parcel> {
         let host = match self.host(parcel.kind) {
             Ok(host) => host,
             Err(error) => {
-                parcel.fail(self, error);
+                leftovers.fail(parcel, error);
                 return None;
             }
         };
@@ -482,27 +487,30 @@ impl Hub {
             load: &self.counts.own_load,
             now: None,
         };
-        match host.arrive(arrival, None) {
-            Ok(()) => None,
-            Err(
-                TurnedAway::NotOwner { ask, .. }
-                | TurnedAway::Refused {
-                    error: TellError::Overloaded { .. },
-                    ask: ask @ None,
-                    ..
-                },
-            ) => {
-                // The parcel speaks for it again.
-                if let Some(ask) = ask {
-                    ask.pending.hand_over();
-                }
-                Some(parcel)
+        let (error, ask, letter) = match host.arrive(arrival, None) {
+            Ok(()) => {
+                leftovers.drop_later(Box::new(parcel));
+                return None;
             }
-            Err(TurnedAway::Refused { error, ask, .. }) => {
-                if let Some(ask) = ask {
-                    ask.pending.hand_over();
-                }
-                parcel.fail(self, error);
+            Err(TurnedAway::NotOwner { ask, letter }) => (None, ask, Some(letter)),
+            Err(TurnedAway::Refused {
+                error: TellError::Overloaded { .. },
+                ask: None,
+                letter,
+            }) => (None, None, letter),
+            Err(TurnedAway::Refused { error, ask, letter }) => (Some(error), ask, letter),
+        };
+        // The parcel speaks for it again.
+        if let Some(ask) = ask {
+            ask.pending.hand_over();
+        }
+        if let Some(letter) = letter {
+            leftovers.drop_later(letter);
+        }
+        match error {
+            None => Some(parcel),
+            Some(error) => {
+                leftovers.fail(parcel, error);
                 None
             }
         }
@@ -560,9 +568,9 @@ impl Hub {
         if let Some(listener) = self.listener.get() {
             listener.abort();
         }
-        for link in std::mem::take(&mut *self.links.lock()).into_values() {
-            link.close();
-        }
+        // A statement of its own, so that the lock is released: those who wait are woken.
+        let links = std::mem::take(&mut *self.links.lock());
+        links.into_values().for_each(|link| link.close());
     }
 }
 

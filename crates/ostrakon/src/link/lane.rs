@@ -10,6 +10,7 @@
 //! While a lane is mended, new messages wait behind those that came back, in a bounded queue. Invariant: of any two messages
 //! on a lane the later is never handled while the earlier can still be.
 
+mod leftovers;
 mod mending;
 
 use std::{
@@ -25,6 +26,7 @@ use ostrakon_core::{
     Assignment, EntityId, GroupName, ShardId, ShardMap, Time, Version, stable_hash,
 };
 
+pub(crate) use self::leftovers::Leftovers;
 use super::{
     Hub, Link, Outgoing, Parcel, Withdrawn,
     frame::{Addressee, RequestId},
@@ -116,6 +118,16 @@ impl Default for Detour {
 }
 
 impl Detour {
+    /// Takes an ask out that waits here.
+    fn take_out(&mut self, ask: AskId) -> Option<Parcel> {
+        let parcel = take_out(&mut self.returned, ask);
+        parcel.or_else(|| {
+            let parcel = take_out(&mut self.held, ask)?;
+            self.held_bytes -= parcel.size();
+            Some(parcel)
+        })
+    }
+
     /// Messages go elsewhere from now on; some may be with this node still, to be handled.
     fn note_former(&mut self, link: &Arc<Link>) {
         let link = Arc::downgrade(link);
@@ -479,14 +491,15 @@ impl Lane {
     /// Takes an ask back that waits here, or has gone on from here.
     fn withdraw(&self, request: RequestId, ask: AskId) -> Withdrawn {
         let mut state = self.state.lock();
-        if let Some(detour) = &mut state.detour {
-            if take_out(&mut detour.returned, ask).is_some() {
-                return Withdrawn::Unsent;
-            }
-            if let Some(parcel) = take_out(&mut detour.held, ask) {
-                detour.held_bytes -= parcel.size();
-                return Withdrawn::Unsent;
-            }
+        let waiting = state
+            .detour
+            .as_mut()
+            .and_then(|detour| detour.take_out(ask));
+        if let Some(parcel) = waiting {
+            drop(state);
+            // Whoever has passed a reply on in it is told.
+            drop(parcel);
+            return Withdrawn::Unsent;
         }
         let link = state.route.as_ref().and_then(|route| route.link.clone());
         let detour = state.detour.as_ref();

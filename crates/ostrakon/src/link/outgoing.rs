@@ -61,7 +61,8 @@ impl Link {
         if let Some(asker) = message.asker {
             asker.set_out();
         }
-        let request = state.enter(self, message, ports);
+        let mut unread = Vec::new();
+        let request = state.enter(self, message, ports, &mut unread);
         let deadline = message.deadline;
         let is_earlier = deadline.is_some_and(|deadline| state.requests.note_deadline(deadline));
         // Only whoever waits for an answer writes alone: whoever does not may have more to send at once.
@@ -73,17 +74,34 @@ impl Link {
         if is_earlier {
             self.expiry.notify_one();
         }
+        for stream in unread {
+            self.cancel_unread(stream, message.lane);
+        }
         Ok(request)
+    }
+
+    /// The consumer of a stream has gone away before its message was sent. Its producers learn it right behind that.
+    #[cold]
+    fn cancel_unread(&self, stream: RequestId, lane: LaneKey) {
+        let owed = self.finish(stream);
+        self.sign_behind(lane, |out| frame::put_cancel(out, stream));
+        drop(owed);
     }
 }
 
 impl State {
     /// Enters a message and what it asks for.
-    fn enter(&mut self, link: &Arc<Link>, message: &Outgoing<'_>, ports: &mut Ports) -> RequestId {
+    fn enter(
+        &mut self,
+        link: &Arc<Link>,
+        message: &Outgoing<'_>,
+        ports: &mut Ports,
+        unread: &mut Vec<RequestId>,
+    ) -> RequestId {
         let token = self.token();
         let size = message.payload.len();
         let expected = self.outbox.expected_spot(message.lane, token, size);
-        let (request, tags) = self.enter_requests(link, message, ports, expected);
+        let (request, tags) = self.enter_requests(link, message, ports, expected, unread);
         let frame = NewMessage {
             request,
             to: message.to,
@@ -130,6 +148,7 @@ impl State {
         message: &Outgoing<'_>,
         ports: &mut Ports,
         spot: Spot,
+        unread: &mut Vec<RequestId>,
     ) -> (RequestId, SmallVec<[PortTag; 1]>) {
         let own = message.asker.map(|asker| asker.id());
         let asked = || Asked {
@@ -152,8 +171,10 @@ impl State {
             if is_own {
                 request = id;
             }
-            if let Some(credit) = credit {
-                flow_back(&credit, link, id);
+            if let Some(credit) = credit
+                && !flow_back(&credit, link, id)
+            {
+                unread.push(id);
             }
             tags.push(PortTag {
                 is_stream,
@@ -182,13 +203,13 @@ struct FarStream {
     request: RequestId,
 }
 
-/// Lets the consumer of a stream tell its producer how much room there is.
+/// Lets the consumer of a stream tell its producer how much room there is. `false`: it has gone away.
 #[inline(never)]
-fn flow_back(credit: &Credit, link: &Arc<Link>, request: RequestId) {
+fn flow_back(credit: &Credit, link: &Arc<Link>, request: RequestId) -> bool {
     credit.set_far(Arc::new(FarStream {
         link: Arc::downgrade(link),
         request,
-    }));
+    }))
 }
 
 impl FarProducer for FarStream {

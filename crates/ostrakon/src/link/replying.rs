@@ -56,10 +56,15 @@ impl Link {
 
     /// Sends a sign on the present session, if there is one.
     pub(super) fn sign(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.sign_behind(LaneKey::None, write);
+    }
+
+    /// The same, behind all that was sent on this lane.
+    pub(super) fn sign_behind(&self, lane: LaneKey, write: impl FnOnce(&mut Vec<u8>)) {
         let session = match &self.state.lock().phase {
             Phase::Up(session) => session.number,
             Phase::Idle | Phase::Dialing => return,
         };
-        self.reply(session, Class::Sign, LaneKey::None, write);
+        self.reply(session, Class::Sign, lane, write);
     }
 }

@@ -53,6 +53,17 @@ impl Session {
     }
 }
 
+impl State {
+    /// Something was read on this session: it is not to end because nothing was.
+    pub(super) fn is_heard(&mut self, session: u64) {
+        if let Some(session) = self.session(session)
+            && let Some(End::Deaf) = session.cut
+        {
+            session.cut = None;
+        }
+    }
+}
+
 impl Link {
     pub(super) fn is_session(&self, session: u64) -> bool {
         self.state.lock().session(session).is_some()

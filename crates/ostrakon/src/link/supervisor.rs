@@ -165,6 +165,9 @@ async fn connect(
                 () = tokio::time::sleep(pause) => {}
             }
         }
+        if !link.has_work() {
+            failing_since = None;
+        }
         let unused = link.clock.now() + link.limits.silence;
         tokio::select! {
             biased;

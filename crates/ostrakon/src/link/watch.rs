@@ -38,10 +38,19 @@ pub(super) async fn keep(link: Arc<Link>, session: u64) {
         if let Some(end) = link.trouble(now) {
             return link.cut(session, end);
         }
+        if link.is_stuck() {
+            // A sign would wait behind what is being written, and whoever takes that is there.
+            signs = Signs::new(link.reads(), now);
+            continue;
+        }
         match signs.look(link.reads(), now, link.limits.silence) {
             Signed::Lately => {}
             Signed::NotForLong => link.sign(|out| frame::put_ping(out, 0)),
-            Signed::NotWhenAsked => return link.cut(session, End::Deaf),
+            Signed::NotWhenAsked => {
+                link.cut(session, End::Deaf);
+                // Perhaps it was this side's task that had no time to read: then the session goes on.
+                signs = Signs::new(link.reads(), now);
+            }
         }
     }
 }
@@ -107,6 +116,10 @@ impl Link {
 
     fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Relaxed) != NOT_STUCK
     }
 
     /// Since when the other side takes nothing; `None` if it does.
@@ -182,6 +195,31 @@ mod tests {
         assert_eq!((asked(), end()), (3, None));
         pass(&link, PERIOD * 4, Link::heard_now).await;
         assert_eq!(end(), Some("deaf"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_still_being_written_to_is_not_asked_for_a_sign() {
+        let (link, end) = watched().await;
+        pass(&link, LONGEST_STALL * 3, |link| {
+            link.heard_now();
+            // It takes some now and then.
+            link.stuck_since(Some(link.clock.now()));
+        })
+        .await;
+        assert_eq!((end(), link.state.lock().outbox.frames), (None, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_there_to_be_read_all_the_time_takes_the_end_back() {
+        let (link, end) = watched().await;
+        let time = link.limits.silence + LONGEST_STALL + PERIOD * 3;
+        pass(&link, time, Link::heard_now).await;
+        assert_eq!(end(), Some("deaf"));
+        link.note_read();
+        link.state.lock().is_heard(SESSION);
+        assert_eq!(end(), None);
+        pass(&link, time, Link::heard_now).await;
+        assert_eq!(end(), Some("deaf"), "it is watched as before");
     }
 
     #[tokio::test(start_paused = true)]

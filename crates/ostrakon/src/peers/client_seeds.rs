@@ -27,7 +27,7 @@ async fn keep_looking(seeds: Seeds, finding: watch::Sender<Vec<Arc<str>>>) {
             tokio::time::sleep(LOOK_UP).await;
             let found = find(&seeds).await;
             finding.send_if_modified(|known| {
-                let moved = has_address(&found) && *known != found;
+                let moved = is_complete(&found) && *known != found;
                 if moved {
                     *known = found;
                 }
@@ -48,9 +48,10 @@ async fn find(seeds: &Seeds) -> Vec<Arc<str>> {
     found.collect()
 }
 
-/// Nobody at all, or nothing but names, is what a look-up says that failed: contacts that work are not given up for it.
-fn has_address(found: &[Arc<str>]) -> bool {
-    found.iter().any(|seed| seed.parse::<SocketAddr>().is_ok())
+/// Nobody at all, or names among the addresses, is what a look-up says that failed: contacts that work are not given up for it.
+fn is_complete(found: &[Arc<str>]) -> bool {
+    let is_address = |seed: &Arc<str>| seed.parse::<SocketAddr>().is_ok();
+    !found.is_empty() && found.iter().all(is_address)
 }
 
 #[cfg(test)]

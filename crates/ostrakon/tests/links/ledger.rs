@@ -132,6 +132,40 @@ impl Ledger {
         self.some(0, each, reply, ctx).await;
     }
 
+    /// Sends numbers for ever. Opens the gate when nobody wants more.
+    pub(crate) async fn on_and_on(
+        &self,
+        gate: String,
+        reply: StreamReply<u64>,
+        ctx: &Context<Self>,
+    ) {
+        ctx.spawn(async move {
+            while reply.send(0).await.is_ok() {}
+            Gate::of(&gate).open();
+        });
+    }
+
+    /// Lets another ledger send numbers for ever, and ends the stream when the first must be on its way.
+    pub(crate) async fn finished_here(
+        &self,
+        other: String,
+        gate: String,
+        reply: StreamReply<u64>,
+        ctx: &Context<Self>,
+    ) {
+        let copy = reply.clone();
+        let message = LedgerMessage::OnAndOn {
+            gate,
+            reply: copy,
+            reply_: Reply::ignored(),
+        };
+        let other = ctx.node().entity::<Self>(&other);
+        other.as_ref().tell(message).await.unwrap();
+        // Behind it.
+        other.node().await.unwrap();
+        reply.finish().await;
+    }
+
     pub(crate) async fn half(&self, reply: StreamReply<u64>) {
         let _ = reply.send(1).await;
     }

@@ -514,3 +514,20 @@ async fn a_stream_may_be_shared_out_among_entities_of_several_nodes() {
         .unwrap();
     cluster.leave().await;
 }
+
+#[tokio::test]
+async fn a_copy_that_goes_on_after_the_end_is_stopped() {
+    let cluster = Cluster::of(3).await;
+    let [first, other] = [1, 2].map(|n| cluster.nodes[0].entity::<Ledger>(cluster.id_on(n)));
+    let message = |reply| LedgerMessage::FinishedHere {
+        other: other.as_ref().id().unwrap().to_string(),
+        gate: "goes on after the end".to_owned(),
+        reply,
+        reply_: Reply::ignored(),
+    };
+    let mut stream = first.as_ref().stream(message).await.unwrap();
+    while next(&mut stream).await.is_some() {}
+    let stopped = Gate::of("goes on after the end").opened();
+    timeout(SOON, stopped).await.expect("it learns of the end");
+    cluster.leave().await;
+}

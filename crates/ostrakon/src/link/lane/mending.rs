@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ostrakon_core::Time;
 
-use super::{LONGEST_PAUSE, Lane, State};
+use super::{LONGEST_PAUSE, Lane, State, leftovers::Leftovers};
 use crate::{
     AskError, Cause, TellError,
     lease::for_entity,
@@ -129,6 +129,13 @@ impl Lane {
 
     /// Sends all that waits to the present owner, in order. `false`: there is none, or it cannot take it all.
     fn flush(self: &Arc<Self>, hub: &Arc<Hub>) -> bool {
+        let mut leftovers = Leftovers::default();
+        let is_done = self.flush_into(hub, &mut leftovers);
+        leftovers.settle(hub);
+        is_done
+    }
+
+    fn flush_into(self: &Arc<Self>, hub: &Arc<Hub>, leftovers: &mut Leftovers) -> bool {
         let mut state = self.state.lock();
         let map = hub.map.load();
         let best = self.best(&map, &state).cloned();
@@ -144,10 +151,23 @@ impl Lane {
         while let Some(parcel) = waiting.pop_front() {
             if parcel.is_over(now) || parcel.is_lost(&hub.lease) {
                 let error = parcel.no_owner();
-                parcel.fail(hub, error);
-            } else if let Some(parcel) = self.forward_caught(hub, &mut state, parcel, now) {
-                waiting.push_front(parcel);
-                break;
+                leftovers.fail(parcel, error);
+                continue;
+            }
+            let asker = parcel.asker.clone();
+            // Decoding a message may panic, and so may dropping it; that must not keep those behind it waiting for ever.
+            let forward = || self.forward(hub, &mut state, parcel, now, leftovers);
+            let forwarded = Cause::catch(forward);
+            match forwarded {
+                Ok(None) => {}
+                Ok(Some(parcel)) => {
+                    waiting.push_front(parcel);
+                    break;
+                }
+                Err(cause) => {
+                    tracing::warn!(shard = %self.shard, %cause, "a message that waited for its shard is lost");
+                    leftovers.interrupt(asker);
+                }
             }
         }
         if !waiting.is_empty() && state.route.is_none() {
@@ -160,25 +180,6 @@ impl Lane {
         !state.mending
     }
 
-    /// [`Lane::forward`] for messages whose types may panic when they are dropped: that must not keep those behind them waiting for ever.
-    fn forward_caught(
-        &self,
-        hub: &Arc<Hub>,
-        state: &mut State,
-        parcel: Parcel,
-        now: Time,
-    ) -> Option<Parcel> {
-        let asker = parcel.asker.clone();
-        let forwarded = Cause::catch(|| self.forward(hub, state, parcel, now));
-        forwarded.unwrap_or_else(|cause| {
-            tracing::warn!(shard = %self.shard, %cause, "a message that waited for its shard is lost");
-            if let Some(asker) = asker {
-                let _ = Cause::catch(|| asker.fail(AskError::Interrupted));
-            }
-            None
-        })
-    }
-
     /// Sends one message on the present route. It comes back if it cannot be taken yet.
     fn forward(
         &self,
@@ -186,12 +187,13 @@ impl Lane {
         state: &mut State,
         parcel: Parcel,
         now: Time,
+        leftovers: &mut Leftovers,
     ) -> Option<Parcel> {
         let Some(route) = state.route.clone() else {
             return Some(parcel);
         };
         let Some(link) = &route.link else {
-            return hub.deliver_here(parcel, route.assignment.epoch);
+            return hub.deliver_here(parcel, route.assignment.epoch, leftovers);
         };
         let mut parcel = parcel;
         let message = Outgoing {
@@ -218,7 +220,7 @@ impl Lane {
             }
             Err(TellError::Congested { .. }) => Some(parcel),
             Err(error) => {
-                parcel.fail(hub, error);
+                leftovers.fail(parcel, error);
                 None
             }
         }
