@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 pub(crate) struct Blame {
@@ -14,6 +14,8 @@ pub(crate) struct Blame {
 }
 
 const NEVER: u64 = u64::MAX;
+/// Whoever was answered so shortly before something else was done has not waited for a failover: tellers are answered all the time.
+const JUST_NOW: Duration = Duration::from_millis(100);
 
 impl Blame {
     pub(crate) fn nobody_since(began: Instant) -> Self {
@@ -37,7 +39,7 @@ impl Blame {
 
     /// The number of the kill because of which somebody has had no answer since then, if it was a kill.
     pub(crate) fn kill(&self, since: Instant) -> Option<usize> {
-        if self.nanoseconds(since) >= self.otherwise.load(Relaxed) {
+        if self.nanoseconds(since + JUST_NOW) >= self.otherwise.load(Relaxed) {
             return None;
         }
         self.kills.load(Relaxed).checked_sub(1)
@@ -50,8 +52,6 @@ impl Blame {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -65,6 +65,8 @@ mod tests {
         blame.other_fault(at(5));
         blame.other_fault(at(7));
         assert_eq!(blame.kill(at(4)), Some(0), "waits since before that");
+        let just_before = at(5) - Duration::from_millis(1);
+        assert_eq!(blame.kill(just_before), None, "was answered until then");
         assert_eq!([5, 6, 8].map(|second| blame.kill(at(second))), [None; 3]);
         blame.node_is_killed();
         assert_eq!(blame.kill(at(9)), Some(1));
