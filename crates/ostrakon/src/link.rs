@@ -15,6 +15,7 @@ mod arrival;
 mod campaign;
 mod connection;
 mod control;
+mod counts;
 mod dialing;
 mod expiry;
 mod fault;

@@ -26,6 +26,7 @@ use super::{
     Lane, LaneGroup, Lanes, Leftovers, Limits, Link, Parcel, TurnedAway,
     arrival::{Arrival, Claim},
     connection::End,
+    counts::Counts,
     expiry,
     frame::{find_option, option},
     handshake::Me,
@@ -571,52 +572,5 @@ impl Hub {
         // A statement of its own, so that the lock is released: those who wait are woken.
         let links = std::mem::take(&mut *self.links.lock());
         links.into_values().for_each(|link| link.close());
-    }
-}
-
-/// What the links of a node count.
-pub(crate) struct Counts {
-    writes: metrics::Counter,
-    frames: metrics::Counter,
-    late: metrics::Counter,
-    /// Of all links: names of nodes are without end, so they are no labels.
-    heartbeats: metrics::Histogram,
-    /// The slowest heartbeat in nanoseconds, for measurements; 0 for none.
-    slowest: AtomicU64,
-    /// Large messages of our own that waited in a lane.
-    pub(crate) own_load: Arc<std::sync::atomic::AtomicUsize>,
-}
-
-impl Counts {
-    fn new(node: &NodeName) -> Self {
-        let node = node.to_string();
-        Self {
-            writes: metrics::counter!("ostrakon_link_writes_total", "node" => node.clone()),
-            frames: metrics::counter!("ostrakon_link_frames_total", "node" => node.clone()),
-            late: metrics::counter!("ostrakon_late_replies_total", "node" => node.clone()),
-            heartbeats: metrics::histogram!("ostrakon_heartbeat_seconds", "node" => node),
-            own_load: Arc::default(),
-            slowest: AtomicU64::new(0),
-        }
-    }
-
-    pub(crate) fn heartbeat(&self, took: Duration) {
-        self.heartbeats.record(took);
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.slowest.fetch_max(nanos, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take_slowest_heartbeat(&self) -> Option<Duration> {
-        let nanos = self.slowest.swap(0, Ordering::Relaxed);
-        (nanos > 0).then(|| Duration::from_nanos(nanos))
-    }
-
-    pub(crate) fn wrote(&self, frames: usize) {
-        self.writes.increment(1);
-        self.frames.increment(frames as u64);
-    }
-
-    pub(crate) fn late_answer(&self) {
-        self.late.increment(1);
     }
 }

@@ -7,7 +7,7 @@ use std::{io::Write, net, sync::Arc};
 
 use tokio::net::TcpStream;
 
-use super::hub::{Counts, Hub};
+use super::{Hub, counts::Counts};
 
 pub(crate) struct Pen {
     /// Never blocks, like the connection's own.
